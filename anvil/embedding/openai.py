@@ -132,8 +132,9 @@ class OpenAIProvider:
 
     def _embed_rows(self, inputs: Sequence[str], rows: range, vectors: Vector, failed: dict[int, str]) -> None:
         """Fill ``vectors`` or ``failed`` for ``rows``. A rejected batch is split until the bad text is alone. If it was
-        too large, all later ones are as small as its halves."""
+        too large, all later ones are as small as its halves; not if one long text made it so."""
         openai = _library()
+        known, is_counted = self._max_inputs, True
         if len(rows) <= self._max_inputs:
             try:
                 vectors[rows.start : rows.stop] = self._request([inputs[row] for row in rows])
@@ -143,7 +144,8 @@ class OpenAIProvider:
                 if status not in (400, 413, 422):
                     failed.update(dict.fromkeys(rows, f"{self._reason(error)} ({MAX_ATTEMPTS} tries)"))
                     return
-                is_too_large = status == 413 or _TOO_MANY_INPUTS.search(str(error.body)) is not None
+                is_counted = _TOO_MANY_INPUTS.search(str(error.body)) is not None
+                is_too_large = status == 413 or is_counted
                 if not is_too_large and _parameter(error) not in (None, "input"):
                     # the model or its dimensions: each batch would be rejected
                     raise ProviderError(self._reason(error)) from None
@@ -155,6 +157,8 @@ class OpenAIProvider:
         middle = rows.start + len(rows) // 2
         self._embed_rows(inputs, range(rows.start, middle), vectors, failed)
         self._embed_rows(inputs, range(middle, rows.stop), vectors, failed)
+        if not is_counted and not failed.keys().isdisjoint(rows):
+            self._max_inputs = known
 
     def _batches(self, inputs: Sequence[str]) -> Iterator[range]:
         """Consecutive rows, within the server's limits on inputs and tokens of one request."""

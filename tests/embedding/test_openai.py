@@ -270,13 +270,18 @@ def test_a_server_that_takes_fewer_texts_is_asked_with_fewer_from_then_on(
 
 
 @pytest.mark.parametrize(
-    "said", ["`inputs` must have less than 512 tokens. Given: 600", "maximum context length is 512"]
+    ("status", "said"),
+    [
+        (400, "`inputs` must have less than 512 tokens. Given: 600"),
+        (400, "maximum context length is 512"),
+        (413, "`inputs` must have less than 512 tokens. Given: 600"),
+    ],
 )
 def test_a_text_that_is_too_long_makes_no_later_request_smaller(
-    server: Server, remote: OpenAIProvider, said: str
+    server: Server, remote: OpenAIProvider, status: int, said: str
 ) -> None:
-    server.script = lambda body, call: error(400, said) if "long" in body["input"] else good(body, call)
-    assert remote.embed(["long", "a"]).failed == {0: f"OpenAI answered HTTP 400: {said}"}
+    server.script = lambda body, call: error(status, said) if "long" in body["input"] else good(body, call)
+    assert remote.embed(["long", "a"]).failed == {0: f"OpenAI answered HTTP {status}: {said}"}
     assert remote.embed(["a", "b", "c"]).failed == {}
     assert [len(body["input"]) for body in server.requests] == [2, 1, 1, 3]
 
