@@ -205,12 +205,19 @@ def takes(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Callable[Conc
     def decorated(method: Callable[[S, R], T]) -> Callable[Concatenate[S, P], T]:
         @functools.wraps(method)
         def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            return method(self, kind(*args, **kwargs))
+            try:
+                request = kind(*args, **kwargs)
+            except TypeError as error:  # Python's, such as for an unknown argument, names the request
+                raise TypeError(str(error).replace(made, method.__qualname__)) from None
+            return method(self, request)
 
+        made = f"{kind.__name__}.__init__"
         first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         internal = {each.name for each in fields(kind) if each.metadata.get("internal")}  # type: ignore[arg-type]
         own = (each for name, each in inspect.signature(kind).parameters.items() if name not in internal)
-        call.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [first, *own], return_annotation=inspect.signature(method).return_annotation
+        )
         return call
 
     return decorated
