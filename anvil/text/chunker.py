@@ -314,7 +314,10 @@ def cut_windows(
             last = _best_cut(chunk_content, tokens, target - even // 4, min(target + even // 4, first + room), target)
         start = tokens[first] if first else 0
         stop = len(chunk_content) if done else tokens[last]
-        result.extend(_window(chunk_content, header, start, stop))
+        made = list(_window(chunk_content, header, start, stop))
+        if made and result and result[-1].start == made[0].start:
+            result.pop()  # only blanks were between their beginnings: this one has all of it
+        result += made
         if done:
             break
         target = last - overlap

@@ -45,6 +45,11 @@ def test_windows_cover_whatever_the_tokenizer_says(text: str, spans: list[tuple[
     assert covered(text, spans, 12, 3) >= 1
 
 
+def test_windows_that_would_begin_at_the_same_character_are_one() -> None:
+    spans = [(0, 1)] * 4 + [(1, 2)] * 4 + [(2, 3)] * 2
+    assert [(each.start, each.end) for each in cut_windows(" 00", "T > B", spans, 3, 12, 3)] == [(1, 3)]
+
+
 def test_windows_keep_the_limit_and_overlap() -> None:
     text = "".join(f"Sentence number {n} says a little. And then\nit goes on.\n" for n in range(100))
     made = cut_windows(text, "T > B", tokens(text), 3, 64, 12)

@@ -56,8 +56,8 @@ def test_a_page_of_one_construct_takes_a_few_times_as_long_as_prose(line: str, p
 @pytest.mark.parametrize(
     ("line", "file", "reads"),
     [
-        ("{!no.py!}\n", "", 3),  # in the documentation folder, in snippets and in includes
-        ('--8<-- "no.md"\n', "", 3),
+        ("{!no.py!}\n", "", 4),  # in the documentation folder, in snippets, in includes and in src
+        ('--8<-- "no.md"\n', "", 4),
         ("<<< @/no.py\n", "", 1),
         ("{!f.py!}\n", "x" * 200_001, 1),
         ('--8<-- "f.py:nowhere"\n', "x = 1\n" * 1000, 200),

@@ -36,7 +36,7 @@ def test_a_day_with_the_context(root: Path) -> None:
     run = in_process.printed("context", "ingest", "--force", cwd=root)
     assert run["outcome"] == "built" and run["tasks"] == {"open": 5, "done": 5}
 
-    write(root, {"specs/large.md": "x" * 200_000, "specs/new.md": "# Walrus\n\n- [ ] T7 feed the walrus\n"})
+    write(root, {"specs/large.md": "x" * 1_200_000, "specs/new.md": "# Walrus\n\n- [ ] T7 feed the walrus\n"})
     found = in_process.program("context", "search", "walrus", cwd=root)
     assert "1. specs/new.md:1" in found.stdout and "| - [ ] T7 feed the walrus" in found.stdout
     tasks = in_process.program("context", "tasks", "specs/new.md", cwd=root).stdout
