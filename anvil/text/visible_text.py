@@ -249,15 +249,18 @@ def _fence_span(text: str, at: int, opening: re.Match[str]) -> Span:
     indent: marks with more are text, such as those of a list that the code shows. In a quote it ends with the quote."""
     begin, marks = opening.start(1), opening[1]
     indent = _indent(opening)
-    quote_end = _QUOTE_END.search(text, max(at - 1, begin)) if ">" in text[opening.start() : begin] else None
-    limit = quote_end.start() if quote_end else len(text)
-    while (candidate := text.find(marks, at, limit)) >= 0:
+    is_quoted = ">" in text[opening.start() : begin]
+    while (candidate := text.find(marks, at)) >= 0:
+        # Up to there: a quote may have many fences, and a look at its end from each one would take too long.
+        if is_quoted and (quote_end := _QUOTE_END.search(text, max(at - 1, begin), candidate)):
+            return Span(begin, quote_end.start(), "open fence")
         line = max(text.rfind("\n", at, candidate), text.rfind("\r", at, candidate)) + 1 or at
         closing = _FENCE_END.match(text, line)
         if closing and closing[1].startswith(marks) and _indent(closing) < indent + 4:
             return Span(begin, closing.end(), "fence")
         at = _line_end(text, candidate)
-    return Span(begin, limit, "open fence")
+    quote_end = _QUOTE_END.search(text, max(at - 1, begin)) if is_quoted else None
+    return Span(begin, quote_end.start() if quote_end else len(text), "open fence")
 
 
 def _indent(fence: re.Match[str]) -> int:

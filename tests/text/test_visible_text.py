@@ -156,6 +156,7 @@ def test_offsets_lines_and_the_source_survive() -> None:
         "` `` ",
         "- a\n",
         "- ",
+        "> ```\n",
         "<a b='",
         '<a b="c" ',
         "</script   ",
