@@ -152,8 +152,8 @@ def _project_file(path: Path, top: Path) -> ProjectFile | None:
     """A file of a project in the repository at ``top``; None without it. Raises :class:`ConfigError`."""
 
     def beside(name: str) -> str | None:
-        other = Path(os.path.abspath(path.parent / name))  # an address becomes a file that is not there
-        return anvil_lock.project_text(other) if other.is_relative_to(os.path.abspath(top)) else None
+        other = Path(os.path.realpath(path.parent / name))  # an address becomes a file that is not there
+        return anvil_lock.project_text(other) if other.is_relative_to(os.path.realpath(top)) else None
 
     text = anvil_lock.project_text(path)
     return None if text is None else ProjectFile(text, beside)

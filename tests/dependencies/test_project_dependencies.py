@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -372,6 +373,17 @@ def test_requirements_take_versions_from_constraints_and_lines_from_other_files(
         ("markupsafe 2.1", True),
         ("unknown", True),
     ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_requirements_do_not_lead_out_of_the_repository_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    write(tmp_path, {"away/far.txt": "click==1.0\n", "repo/all/near.txt": "idna==3.7\n"})
+    write(tmp_path / "repo", {"requirements.txt": "-r out/far.txt\n-r in/near.txt\n"})
+    (tmp_path / "repo/out").symlink_to("../away")
+    (tmp_path / "repo/in").symlink_to("all")
+    found = project_dependencies.dependencies(tmp_path / "repo")
+    assert [each.shown for each in found] == ["idna 3.7"]
 
 
 def test_requirements_that_repeat_a_name_and_lines_of_blanks_take_little_time(tmp_path: Path) -> None:
