@@ -253,6 +253,8 @@ class PageQueries:
         shown = grep.bounded(matches, request)
         total = sum(result.total_matches for _, result in results)
         end = request.offset + len(shown)
+        if not total and grep.is_read_literally(request):
+            notes = (*(notes or ()), grep.READ_LITERALLY)
         return GrepResult(
             tuple(shown),
             total,

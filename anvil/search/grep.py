@@ -20,6 +20,7 @@ from typing import TypeAlias
 from anvil.errors import ConfigError
 from anvil.formats import patterns
 from anvil.formats.characters import LINE_END, is_unicode
+from anvil.formats.patterns import lazy_pattern
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import StoredDocument, is_parallel
 from anvil.requests import GrepRequest, still_wanted
@@ -36,6 +37,9 @@ PART_CHARS = 8_192
 MAX_REGEX_LINE_CHARS = 32_768
 """A longer line is matched in pieces: a match of a regular expression across two of them is not found."""
 
+READ_LITERALLY = "No line has this text as it stands. It is not read as a regular expression without 'regex'."
+_EXPRESSION = lazy_pattern(r"[.\])][*+?]|\[[^\]]+\]|\\[bBdDsSwW.]|\w\||\(\?")
+"""What regular expressions have, and few texts."""
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 
@@ -52,6 +56,11 @@ def compile(pattern: str, *, regex: bool = False, ignore_case: bool = True) -> L
             "The pattern has a line break, and lines are matched one by one. Search for one of its lines."
         )
     return _Regex(pattern, ignore_case) if regex else _FixedText(pattern, ignore_case)
+
+
+def is_read_literally(request: GrepRequest) -> bool:
+    """Whether a pattern that looks like a regular expression is searched for as it stands."""
+    return not request.regex and _EXPRESSION.search(request.pattern) is not None
 
 
 def with_line_feeds(text: str) -> str:

@@ -131,6 +131,14 @@ def test_when_the_time_is_up_the_rest_is_named(opened: Anvil, monkeypatch: pytes
     assert "in api.md; 3 pages after it not searched" in result.notes[0]
 
 
+@pytest.mark.parametrize("pattern", ["tok.*en", "[Tt]oken x", r"\btoken\b", "tokens?x|zz", "(?i)token"])
+def test_a_pattern_that_looks_like_an_expression_and_matches_nothing_is_explained(opened: Anvil, pattern: str) -> None:
+    (note,) = opened.grep(pattern).notes or ()
+    assert note == "No line has this text as it stands. It is not read as a regular expression without 'regex'."
+    assert opened.grep(pattern, regex=True).notes is None
+    assert opened.grep("no such text (really).").notes is None
+
+
 def test_text_from_an_included_file_has_a_line_of_the_page(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", {"page.md": '# P\n\n--8<-- "part.txt"\n\n## Next\n\nend word\n'})
     (docs / "part.txt").write_text("included word\nsecond\nthird word\n")
