@@ -31,7 +31,7 @@ from anvil.formats.data_formats import compact
 from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.server.docs_toolset import MORE_IN_MARKDOWN
-from anvil.server.markdown_results import render, rendered_hit
+from anvil.server.markdown_results import render, rendered_hits
 from anvil.server.protocol import called
 from anvil.text.headings import attributes, plain
 
@@ -63,18 +63,22 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     reply, markdown = sent["content"][0]["text"], render(in_markdown)
     page, section, shares = [NEVER, NEVER], [NEVER, NEVER], (0.0, 0.0)
     gold = _gold(opened, question)
+    lines = [each.strip() for each in rendered_hits(in_markdown.results)]
     if gold:
-        shares = _share(gold[1], result.results, question), _share(gold[1], in_markdown.results, question)
+        with_text = [hit for hit, line in zip(in_markdown.results, lines, strict=True) if "\n" in line]
+        shares = _share(gold[1], result.results, question), _share(gold[1], with_text, question)
     at = [0, 0]
     values = sent["structuredContent"]["results"]
-    for hit, longer, value in zip(result.results, in_markdown.results, values, strict=True):
-        own = [compact(value), rendered_hit(longer).strip()]
+    for hit, line, value in zip(result.results, lines, values, strict=True):
+        own = [compact(value), line]
         at = [reply.index(own[0], at[0]), markdown.index(own[1], at[1])]
         if hit.metadata.file_path in question["paths"]:
             page = list(map(min, page, at))
         if gold and hit.metadata.file_path == question["paths"][0]:
             for begins in _begins(hit, value, own, gold[0], gold[1].lstrip()[:OWN_CHARS]):
-                section = [min(known, start + offset) for known, start, offset in zip(section, at, begins, strict=True)]
+                section[0] = min(section[0], at[0] + begins[0])
+                if "\n" in line:  # else only its line is shown
+                    section[1] = min(section[1], at[1] + begins[1])
         at = [start + len(each) for start, each in zip(at, own, strict=True)]
     return Reached(
         question["group"],

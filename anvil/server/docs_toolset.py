@@ -32,7 +32,7 @@ INSTRUCTIONS = (
 
 MAX_LIST_CHARS = 16_000
 """Characters of one answer of list_pages: about a hundred pages."""
-MORE_IN_MARKDOWN = 900
+MORE_IN_MARKDOWN = 1400
 """Characters of text that a reply in Markdown has more. It is shorter all the same, and agents ask again less often."""
 MAX_TEXT_CHARS = 30_000
 """Characters of one answer in Markdown of tools that answer in parts: one page of forty has more. Some clients keep an

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -21,6 +21,9 @@ from anvil.values import SEPARATOR, address, at_line
 from anvil.wording import counted, full_heading
 
 CUT = "…"
+NEAR = 0.75
+"""Share of the best score from which on a result has its text. The others had a line of 80 characters each, and the
+names of further sections: a fifth of a reply, and .013 of the text of the sections that answer 300 questions."""
 MAX_LISTED_CHARS = 1500
 """Characters of the breadcrumbs that follow a part of a page."""
 _WORD = re.compile(r"[^\W_]+")
@@ -36,14 +39,28 @@ def render(result: Any) -> str:
 @render.register
 def _(result: SearchResult) -> str:
     notes = "\n".join(result.freshness.notes)
-    hits = [rendered_hit(hit) for hit in result.results] or ["Nothing found."]
     is_covered = (result.confidence or 0.0) >= UNLIKELY
+    hits = rendered_hits(result.results, in_full=not is_covered) or ["Nothing found."]
     # where probably nothing answers, the note that says so is read first
     return _joined([*hits, notes] if is_covered else [notes, *hits])
 
 
+def rendered_hits(hits: Sequence[Hit], *, in_full: bool = False) -> list[str]:
+    """The results of a search; of those that match far less well than the best only their line, unless ``in_full``."""
+    least = 0.0 if in_full else NEAR * max((hit.score for hit in hits), default=0.0)
+    return [rendered_hit(hit) if hit.score >= least else _line(hit) for hit in hits]
+
+
 def rendered_hit(hit: Hit) -> str:
     """A result of a search, and the further sections of its page."""
+    further = hit.also or ()
+    texts = (f"{_heading(each)}\n{_body(each.content)}" for each in further if each.content)
+    named = ", ".join(_heading(each) for each in further if not each.content)
+    return "\n".join([_line(hit), _marked(hit), *texts, *([f"Also: {named}"] if named else [])])
+
+
+def _line(hit: Hit) -> str:
+    """The place, heading and confidence of a result."""
     place = hit.metadata
     page = address(place.file_path, hit.collection, hit.version)
     likely = "" if hit.confidence is None else f" [{hit.confidence:.2f}]"
@@ -51,11 +68,7 @@ def rendered_hit(hit: Hit) -> str:
     if hit.lines is not None:
         lines = f"{_lines(*hit.lines)[:-1]} of {place.start_line}-{place.end_line})"
     anchor = f"#{hit.anchor}" if hit.anchor else ""
-    head = f"{page}{anchor}{lines} {full_heading(hit.title, place.heading_path)}{likely}"
-    further = hit.also or ()
-    texts = (f"{_heading(each)}\n{_body(each.content)}" for each in further if each.content)
-    named = ", ".join(_heading(each) for each in further if not each.content)
-    return "\n".join([head, _marked(hit), *texts, *([f"Also: {named}"] if named else [])])
+    return f"{page}{anchor}{lines} {full_heading(hit.title, place.heading_path)}{likely}"
 
 
 def _marked(hit: Hit) -> str:

@@ -13,7 +13,7 @@ import pytest
 import anvil
 from anvil.results import Place
 from anvil.server.docs_toolset import TOOLSET, in_markdown
-from anvil.server.markdown_results import render, rendered_hit
+from anvil.server.markdown_results import render, rendered_hit, rendered_hits
 from anvil.server.protocol import Answers
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
@@ -99,6 +99,14 @@ def test_a_further_section_has_its_heading_where_the_anchor_has_other_words(open
         named = replace(further, content="")
         shown = rendered_hit(replace(hit, also=(named, further, named)))
         assert shown.endswith(f"\n{line}\nText.\nAlso: {line}, {line}"), "those without text in one line"
+
+
+def test_of_a_result_that_matches_far_less_well_only_the_line_is_shown(opened: anvil.Anvil) -> None:
+    hit = replace(opened.search("alert", 1).results[0], score=0.8)
+    near, far = replace(hit, score=0.61), replace(hit, score=0.59)
+    shown = [each.count("\n") > 0 for each in rendered_hits([hit, near, far])]
+    assert shown == [True, True, False], "three quarters of the best score"
+    assert all(each.count("\n") for each in rendered_hits([hit, near, far], in_full=True))
 
 
 def test_a_heading_is_not_repeated_and_the_beginning_of_a_page_has_an_address(ask: Any) -> None:
