@@ -317,14 +317,15 @@ def _divide(entries: Sequence[_Entry], budget: int) -> None:
 
 
 def _fill(entries: Sequence[_Entry], left: int, sought: Sought) -> None:
-    """Give the characters that all texts leave, since they end with a paragraph or a line, to results that end in the
-    middle of a list or of code, or with a line that introduces one; to the best first."""
+    """Give the characters that all texts leave, since they end with a paragraph or a line, to results that are whole
+    with them, or that end in the middle of a list or of code, or with a line that introduces one; to the best first."""
     for entry in sorted(entries, key=lambda entry: -entry.evidence):
         size = len(_cut(entry, sought)[0].content)
         # A definition has what it can use, and of a weak result a line is enough.
-        if left < LINE_CHARS or entry.needed or entry.evidence < ENOUGH_EVIDENCE or len(entry.hit.content) <= size:
+        if entry.needed or entry.evidence < ENOUGH_EVIDENCE or len(entry.hit.content) <= size:
             continue
-        if excerpts.goes_on(entry.own, entry.excerpt(sought)):
+        is_whole = len(entry.own) - size <= left
+        if is_whole or (left >= LINE_CHARS and excerpts.goes_on(entry.own, entry.excerpt(sought))):
             given, entry.size = entry.size, size + left
             longer = len(_cut(entry, sought)[0].content)
             if longer > size:

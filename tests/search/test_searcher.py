@@ -287,6 +287,19 @@ def test_of_a_further_section_that_is_not_near_only_the_name_is_shown_and_the_re
     assert 300 < further < own < 500, "one that is near shares the text"
 
 
+def test_a_section_that_is_whole_with_what_others_leave_is_not_cut(lighthouse: Searcher) -> None:
+    def entry(text: str, name: str) -> tuple[Hit, SectionSpan]:
+        hit = ask(lighthouse, "alert messages by e-mail", 1).hits[0]
+        named = replace(hit.metadata, file_path=f"{name}.md", heading_path=name)
+        return replace(hit, also=None, content=text, score=1.0, metadata=named), SectionSpan(0, len(text), 1, True)
+
+    one = entry("An alert is sent. " * 15 + "\n\n" + "It is read at once.\n" * 2, "One")
+    other = entry("An alert is kept. " * 15 + "\n\n" + "A keeper has seen it. " * 20, "Other")
+    (first, _), (second, _) = sections_and_budget.within_budget([one, other], [], "alert", 620)
+    assert first.content == one[0].content and not first.truncated, "312 characters, of which an equal share has 310"
+    assert second.truncated and len(first.content) + len(second.content) <= 620
+
+
 def test_a_record_ranks_below_a_page_on_the_subject_unless_it_is_asked_for(
     opened: Opener, keywords: EmbeddingProvider
 ) -> None:
