@@ -60,7 +60,7 @@ class SearchRequest:
     """Only this version of a collection; of a site in one index, only pages that have it, such as ``1.2``."""
     language: str | None = None
     """Only pages of a site in this language, such as ``de``; not of several collections."""
-    paths: Collection[str] | None = None
+    paths: Collection[str] | None = field(default=None, metadata=_INTERNAL)
     """Only these pages."""
     options: SearchOptions = field(default=_UNCONFIGURED, metadata=_INTERNAL)
     """What is configured for all searches; :class:`anvil.Anvil` fills it."""

@@ -56,7 +56,7 @@ def test_a_field_of_a_request_is_an_argument_of_its_method(docs: Path, method: s
     signature = inspect.signature(getattr(anvil.Anvil, method))
     takes_these = [*signature.parameters]
     assert signature.return_annotation == {"search": "SearchResult", "grep": "GrepResult"}.get(method, "BuildReport")
-    internal = {"options", "more_chars", "read_passages", "workers", "named", "lock_timeout_s"}
+    internal = {"paths", "options", "more_chars", "read_passages", "workers", "named", "lock_timeout_s"}
     assert takes_these == ["self", *(name for name in inspect.signature(kind).parameters if name not in internal)]
     with anvil.open(docs, provider="none") as opened:
         with pytest.raises(ConfigError, match=f" of {method} must be "):

@@ -110,7 +110,7 @@ def unchanged(reader: LibraryReader, info: DocumentInfo) -> Ingested | None:
     if os.path.isabs(info.source):
         for other in reader.with_content(info.content_hash, info.library):
             adds_nothing = os.path.isabs(other.source) and not different_keys(other.metadata, info.metadata)
-            if adds_nothing and _has_content(other.source, info.content_hash):
+            if adds_nothing and _has_content(other.source, info):
                 note = f"It has the same content as {other.source}, which is in the library, and was not added."
                 return replace(skipped(other, {}), source=info.source, notes=(note,))
     return None
@@ -127,11 +127,12 @@ def skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
     return Ingested("skipped", stored.doc_id, stored.source, stored.library, stored.chunk_count, notes)
 
 
-def _has_content(file: str, content_hash: str) -> bool:
+def _has_content(file: str, info: DocumentInfo) -> bool:
     try:
-        return safe_files.sha256(Path(file)) == content_hash
-    except OSError:  # it is gone, or cannot be read
+        data = safe_files.data(Path(file), info.size)
+    except OSError:  # it is gone, is larger, is a pipe, or cannot be read
         return False
+    return hashlib.sha256(data).hexdigest() == info.content_hash
 
 
 @contextmanager

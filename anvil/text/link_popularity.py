@@ -37,7 +37,7 @@ _INLINE = lazy_pattern(
 )
 """``[text](target)``, also with Hugo's ``{{< ref "target" >}}``. All repetitions are bounded, so time is linear.
 The check for an image is behind the bracket: a pattern that begins with a plain character is faster."""
-_DEFINITION = lazy_pattern(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}<?([^\s<>\[\]]{1,300})")
+_DEFINITION = lazy_pattern(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}(?:<([^<>\[\]\r\n]{1,300})>|([^\s<>\[\]]{1,300}))")
 """In hidden text, which has no line ends: a target ends where the next definition begins."""
 _BY_LABEL = lazy_pattern(r"\[(?<!!\[)([^\[\]]{1,100})\](?:\[([^\[\]]{0,100})\])?(?![(\[:])")
 _ELSEWHERE = lazy_pattern(r"[a-z][a-z0-9+.-]*:|//", re.I)
@@ -149,7 +149,7 @@ def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
 def definitions(hidden: str) -> dict[str, str]:
     """Label -> target, of the links that a page defines in its hidden text, see :class:`PageText`."""
     found = _DEFINITION.finditer(hidden) if "]:" in hidden else ()
-    return {label(definition[1]): definition[2] for definition in found}
+    return {label(definition[1]): definition[2] or definition[3] for definition in found}
 
 
 @lru_cache(MAX_KEYS)  # after an edit all keys are needed again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def test_a_file_that_moved_or_whose_copy_changed_is_added(library: Library, tmp_
     library.ingest_file(str(first))
     first.unlink() if text is None else first.write_text(text)
     assert library.ingest_file(str(copy)).status == "indexed"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_copy_of_what_has_become_a_pipe_is_added_at_once(library: Library, tmp_path: Path) -> None:
+    first, copy = tmp_path / "first.md", tmp_path / "copy.md"
+    first.write_text("# Tides\n\nNoon.\n")
+    copy.write_text("# Tides\n\nNoon.\n")
+    library.ingest_file(str(first))
+    first.unlink()
+    os.mkfifo(first)
+    assert library.ingest_file(str(copy)).status == "indexed"  # nobody writes into the pipe
 
 
 def test_a_document_that_becomes_a_copy_is_replaced(library: Library, tmp_path: Path) -> None:

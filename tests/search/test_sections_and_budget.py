@@ -233,7 +233,13 @@ def test_sections_are_named_by_their_own_words_and_their_addresses_hold_the_matc
     assert tally.held == tally.hits > 0
 
 
-DEFINED = {"24": "rope.md", "the knots": "knots.md#all", "bend": "https://bends.example"}
+DEFINED = {
+    "24": "rope.md",
+    "25": "all ropes.md",
+    "26": "b_(knot)",
+    "the knots": "knots.md#all",
+    "bend": "https://bends.example",
+}
 
 
 @pytest.mark.parametrize(
@@ -247,6 +253,7 @@ DEFINED = {"24": "rope.md", "the knots": "knots.md#all", "bend": "https://bends.
         ("[x] done, [ ] open, see [`furl()`][ship.furl].", "[x] done, [ ] open, see [`furl()`][ship.furl]."),
         ("`[a][24]`, rows[0][24], \\[a][24], ![pic][24].", "`[a][24]`, rows[0][24], \\[a][24], ![pic][24]."),
         ("```\n[a][24]\n```\n[a][24][^1]", "```\n[a][24]\n```\n[a](rope.md)[^1]"),
+        ("[a][25], [b][26]", "[a](<all ropes.md>), [b](<b_(knot)>)"),
         ("[a][24](b) [c](d) [bend](e) [bend]: f", "[a][24](b) [c](d) [bend](e) [bend]: f"),
     ],
 )

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from anvil.text import visible_text
-from anvil.text.link_popularity import LinkablePage, PageLinks, PageText, links_in
+from anvil.text.link_popularity import LinkablePage, PageLinks, PageText, definitions, links_in
 from anvil.text.query import words
 
 
@@ -145,3 +145,8 @@ def test_a_target_of_very_many_folders_has_few_keys() -> None:
     assert len(link.targets) == 6
     links, ids = linked({"a.md": f"[x](/docs/{'d/' * 9}b.md)", f"{'d/' * 9}b.md": ""})
     assert links.popularity(ids[f"{'d/' * 9}b.md"]) > 0
+
+
+def test_a_definition_may_have_its_target_in_angle_brackets() -> None:
+    hidden = "[a]: <all ropes.md> [b]: b_(knot) [c]:   c.md 'Title' [d]: <>"
+    assert definitions(hidden) == {"a": "all ropes.md", "b": "b_(knot)", "c": "c.md"}

@@ -319,7 +319,7 @@ export class Search {
     return sections.slice(Math.max(first, 0)).filter(({start}) => start < end);
   }
 
-  /** The section of a result that has the words of the question, with its text: see anvil/search/section_match.py. */
+  /** The section of a result that has the words of the question, with its text: see anvil/search/sections_and_budget.py. */
   async section({id, page}, {weights, phrases, name}) {
     const [chunk] = await Promise.all([this.file.chunk(id), this.file.sections(page.id)]); // both are fetched together
     const sections = await this.sectionsOf(chunk);
