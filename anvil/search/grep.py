@@ -37,7 +37,7 @@ PART_CHARS = 8_192
 MAX_REGEX_LINE_CHARS = 32_768
 """A longer line is matched in pieces: a match of a regular expression across two of them is not found."""
 
-READ_LITERALLY = "No line has this text as it stands. It is not read as a regular expression without 'regex'."
+READ_LITERALLY = "No line has this text as it stands, and regex is off, so it is not read as an expression."
 _EXPRESSION = lazy_pattern(r"[.\])][*+?]|\[[^\]]+\]|\\[bBdDsSwW.]|\w\||\(\?")
 """What regular expressions have, and few texts."""
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))

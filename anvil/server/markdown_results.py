@@ -47,8 +47,9 @@ def _(result: SearchResult) -> str:
 
 def rendered_hits(hits: Sequence[Hit], *, in_full: bool = False) -> list[str]:
     """The results of a search; of those that match far less well than the best only their line, unless ``in_full``."""
-    least = 0.0 if in_full else NEAR * max((hit.score for hit in hits), default=0.0)
-    return [rendered_hit(hit) if hit.score >= least else _line(hit) for hit in hits]
+    best = max((hit.score for hit in hits), default=0.0)
+    # A cosine may be negative: then none is nearer than another.
+    return [rendered_hit(hit) if in_full or best <= 0 or hit.score >= NEAR * best else _line(hit) for hit in hits]
 
 
 def rendered_hit(hit: Hit) -> str:

@@ -23,13 +23,14 @@ from pydantic_core import ValidationError
 
 from anvil._version import __version__
 from anvil.server.logs import ProgressReporter, event
-from anvil.server.page_resources import MAX_OPEN_REQUESTS, MAX_STREAMS, Connection, Resources, connection_methods
+from anvil.server.page_resources import MAX_STREAMS, Connection, Resources, connection_methods
 from anvil.server.protocol import (
     DESCRIPTION,
     DISCOVER_TTL_MS,
     ICONS,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    MAX_OPEN_REQUESTS,
     METHOD_NOT_FOUND,
     NAME,
     NOT_INITIALIZED,

@@ -210,8 +210,6 @@ def _cacheable(**members: Any) -> dict[str, Any]:
 # --- the connections that hear of changes ----------------------------------------------------------------------------
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-MAX_OPEN_REQUESTS = 256
-"""Of one client, without an answer. Over a pipe no further line is read then; elsewhere further ones are refused."""
 MAX_SUBSCRIPTIONS, MAX_STREAMS = 10_000, 64
 """Pages that one connection may subscribe to, and streams of changes at once."""
 

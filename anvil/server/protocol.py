@@ -109,6 +109,8 @@ SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 """Clients see it from revision 2026-07-28 of the protocol on; ``initialize`` of older ones has no extensions."""
 DISCOVER_TTL_MS = 60_000
 """Time for which a client may keep the server's description: its instructions name pages."""
+MAX_OPEN_REQUESTS = 256
+"""Of one client, without an answer. Over a pipe no further line is read then; elsewhere further ones are refused."""
 NOT_INITIALIZED = "This connection is not initialized. Send initialize first."
 TOO_MANY_STREAMS = "There are as many streams of changes as there can be. Cancel one before you ask for another."
 MAX_SHOWN_METHOD_CHARS = 60

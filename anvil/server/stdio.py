@@ -19,7 +19,6 @@ from typing import Any
 from anvil.formats.data_formats import compact
 from anvil.server.logs import ProgressReporter, Send, event
 from anvil.server.page_resources import (
-    MAX_OPEN_REQUESTS,
     MAX_STREAMS,
     Connection,
     Resources,
@@ -30,6 +29,7 @@ from anvil.server.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    MAX_OPEN_REQUESTS,
     MODERN_VERSION,
     NOT_INITIALIZED,
     PARSE_ERROR,

@@ -260,8 +260,8 @@ def is_private(folder: Path) -> bool:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder is missing, or this user's and not writable by all. A group may be: whoever opens a folder to
-    one, as Kubernetes does with a volume, shares it. A link must be this user's, too."""
+    """Whether a folder is missing, or this user's and not writable by all. A group may write: a folder that is open to
+    one, as Kubernetes makes a volume, is meant to be shared. A link must be this user's, too."""
     try:
         link = folder.lstat()
         state = folder.stat()

@@ -134,7 +134,7 @@ def test_when_the_time_is_up_the_rest_is_named(opened: Anvil, monkeypatch: pytes
 @pytest.mark.parametrize("pattern", ["tok.*en", "[Tt]oken x", r"\btoken\b", "tokens?x|zz", "(?i)token"])
 def test_a_pattern_that_looks_like_an_expression_and_matches_nothing_is_explained(opened: Anvil, pattern: str) -> None:
     (note,) = opened.grep(pattern).notes or ()
-    assert note == "No line has this text as it stands. It is not read as a regular expression without 'regex'."
+    assert note == "No line has this text as it stands, and regex is off, so it is not read as an expression."
     assert opened.grep(pattern, regex=True).notes is None
     assert opened.grep("no such text (really).").notes is None
 

@@ -107,6 +107,9 @@ def test_of_a_result_that_matches_far_less_well_only_the_line_is_shown(opened: a
     shown = [each.count("\n") > 0 for each in rendered_hits([hit, near, far])]
     assert shown == [True, True, False], "three quarters of the best score"
     assert all(each.count("\n") for each in rendered_hits([hit, near, far], in_full=True))
+    opposite, further = replace(hit, score=-0.1), replace(hit, score=-0.3)
+    for hits, in_full in (([opposite, further], False), ([opposite, further], True), ([hit, further], True)):
+        assert all(each.count("\n") for each in rendered_hits(hits, in_full=in_full)), "cosines may be negative"
 
 
 def test_a_heading_is_not_repeated_and_the_beginning_of_a_page_has_an_address(ask: Any) -> None:
