@@ -20,12 +20,11 @@ from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from anvil._version import __version__
 from anvil.errors import AnvilError, ConfigError
@@ -33,7 +32,6 @@ from anvil.server.http_options import HttpOptions
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
-from anvil.server.protocol import INVALID_REQUEST, ProtocolError, parsed_message
 from anvil.server.request_limits import (
     MAX_REQUEST_BYTES,
     TOO_MANY,
@@ -139,14 +137,19 @@ def application(app: App, options: HttpOptions, sse: bool = False) -> ASGIApp:
         return guarded(app, streamable(app, options), options)
     streams = _Streams(app, options)
     # GET alone: clients of both transports try POST first, and go by its status
-    messages = Mount("/messages/", _Checked(streams.transport.handle_post_message))
+    messages = Mount("/messages/", streams.transport.handle_post_message)
     return guarded(app, _routed([*_at("/sse", streams, "GET"), messages, *_own_routes(app, options)]), options)
 
 
 def guarded(app: App, routes: ASGIApp, options: HttpOptions) -> ASGIApp:
     """``routes`` for the requests that the options let through."""
     metadata = options.oauth.metadata_paths if options.oauth else ()
-    public_paths = ["/health", *metadata, *(path for toolset, _ in app.parts for path in toolset.public_paths)]
+    public_paths = [
+        "/health",
+        "/health/",
+        *metadata,
+        *(path for toolset, _ in app.parts for path in toolset.public_paths),
+    ]
     application: ASGIApp = AccessMiddleware(ConcurrencyMiddleware(routes, options), options, public_paths)
     if options.rate is not None:
         application = RateLimitMiddleware(application, options, options.rate)
@@ -172,7 +175,7 @@ def _own_routes(app: App, options: HttpOptions) -> list[Route]:
 
     return [
         *(Route(path, metadata, methods=["GET"]) for path in (options.oauth.metadata_paths if options.oauth else ())),
-        Route("/health", Health(app.parts).answer, methods=["GET"]),
+        *_at("/health", Health(app.parts).answer, "GET"),
         *(route for toolset, bridge in app.parts for route in toolset.routes(bridge)),
     ]
 
@@ -184,11 +187,11 @@ def streamable(app: App, options: HttpOptions, more: Sequence[Route] = ()) -> St
     )
     # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
     # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
-    endpoint = _Checked(StreamableHTTPASGIApp(requests))
-    return _routed([*_at("/mcp", endpoint, "POST"), *_own_routes(app, options), *more], lambda _: requests.run())
+    endpoint = _at("/mcp", StreamableHTTPASGIApp(requests), "POST")
+    return _routed([*endpoint, *_own_routes(app, options), *more], lambda _: requests.run())
 
 
-def _at(path: str, endpoint: ASGIApp, method: str) -> list[Route]:
+def _at(path: str, endpoint: Any, method: str) -> list[Route]:
     """A path as people write it in the settings of a client: with a slash at its end, too."""
     return [Route(each, endpoint, methods=[method]) for each in (path, f"{path}/")]
 
@@ -199,41 +202,6 @@ def _routed(routes: Sequence[BaseRoute], lifespan: Any = None) -> Starlette:
     application = Starlette(routes=routes, lifespan=lifespan)
     application.router.redirect_slashes = False
     return application
-
-
-class _Checked:
-    """An application of the SDK. A body of another type, or that is no message, gets an error that says what to do."""
-
-    def __init__(self, application: ASGIApp) -> None:
-        self._application = application
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sent_type = Headers(scope=scope).get("content-type", "")
-        if sent_type.partition(";")[0].strip().lower() != "application/json":
-            shown = f"not {sent_type[:60]!r}" if sent_type else "which is missing"
-            error = ProtocolError(INVALID_REQUEST, f"The header Content-Type must be application/json, {shown}.")
-            await JSONResponse(error.answer(None), 415)(scope, receive, send)
-            return
-        body, message = bytearray(), await receive()
-        while message.get("more_body") and len(body) <= MAX_REQUEST_BYTES:
-            body += message["body"]
-            message = await receive()
-        is_complete = message["type"] == "http.request" and not message.get("more_body")
-        body += message.get("body", b"")
-        if is_complete:
-            try:
-                parsed_message(bytes(body), "body")
-            except ProtocolError as error:
-                await JSONResponse(error.answer(error.request), 400)(scope, receive, send)
-                return
-        again: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": not is_complete}]
-        if message["type"] != "http.request":  # the client went away
-            again.append(message)
-
-        async def received() -> Message:
-            return again.pop(0) if again else await receive()
-
-        await self._application(scope, received, send)
 
 
 class _Streams:

@@ -232,7 +232,7 @@ class Conversation:
         try:
             if line == OVERLONG_LINE:
                 raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
-            message = parsed_message(line, "line")
+            message = parsed_message(line)
         except ProtocolError as error:
             is_garbled = error.code == PARSE_ERROR and error.request is None
             if not (is_garbled and self._is_garbled):

@@ -198,13 +198,6 @@ def test_a_refused_request_is_a_line_in_the_log(guarded: Process) -> None:
     assert "wr0ng" not in log
 
 
-@pytest.mark.parametrize(("sent", "shown"), [("text/plain", "not 'text/plain'"), ("", "which is missing")])
-def test_another_type_of_body_is_named(server: Process, sent: str, shown: str) -> None:
-    status, text = ask(server, "POST", "/mcp", json.dumps(INITIALIZE).encode(), **{**JSON, "Content-Type": sent})
-    assert status == 415
-    assert result(text)["error"]["message"] == f"The header Content-Type must be application/json, {shown}."
-
-
 def test_the_token_through_the_sdk(guarded: Process) -> None:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -367,7 +360,7 @@ def test_a_slash_at_the_end_of_the_address_is_no_redirect(server: Process) -> No
     """It would name http, and behind a proxy for TLS a client would send its token in the clear."""
     status, text = ask(server, "POST", "/mcp/", json.dumps(INITIALIZE).encode(), **JSON)
     assert status == 200 and result(text)["result"]["serverInfo"]
-    assert ask(server, "GET", "/health/")[0] == 404
+    assert ask(server, "GET", "/health/")[0] == 200 and ask(server, "GET", "/sse/")[0] == 404
 
 
 def test_requests_stand_alone(server: Process) -> None:
@@ -447,9 +440,6 @@ def test_signals_end_it_in_order(docs: Path, transport: str, number: int) -> Non
         if transport == "sse":
             assert ask(server, "POST", "/sse", b"{}")[0] == 405  # from which clients of both transports know the older
             assert response.status == 200 and b"endpoint" in response.readline()
-            path = response.readline().decode().removeprefix("data: ").strip()
-            refused = ask(server, "POST", path, b"{", **JSON)
-            assert refused[0] == 400 and "Parse error: the body is not JSON. Send one" in refused[1]
         stack.callback(connection.close)
         stack.callback(response.close)
         assert server.stop(number) == 0
