@@ -191,7 +191,6 @@ def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: context
     publication = publish.Publication(indexer.writer, lock)
     publication.write_text()  # before the vectors: the model loads meanwhile, in the thread of _warming
     indexer.embed()
-    reasons += request.workers.notes if request.workers else ()
     request.progress("writing", 0, 1)
     digest = indexer.writer.seal()
     readers.close()  # on Windows an open file cannot be replaced

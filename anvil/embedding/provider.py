@@ -270,10 +270,6 @@ class Executor(Protocol):
     def batch(self) -> int:
         """Texts that a batch should have, about."""
 
-    @property
-    def notes(self) -> list[str]:
-        """Sentences for the build's report, complete after :meth:`embed`."""
-
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
         """The vectors of each batch, in order. A limited number of batches is read in advance.
 
@@ -300,7 +296,6 @@ class LocalExecutor:
         self.batch = batch
         self.never_raises = never_raises
         self.failure = failure
-        self.notes: list[str] = []
         self._provider = provider
 
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:

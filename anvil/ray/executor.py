@@ -8,7 +8,6 @@ not depend on the versions of numpy and Anvil.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import socket
@@ -36,12 +35,6 @@ SILENCE_TIMEOUT_S = 600.0
 END_TIMEOUT_S = 15.0
 MAX_LINE_BYTES = 10_000_000
 """Of a message from the process, which can have a reason for each text of a batch."""
-PROBE = (
-    "The same text gives the same vector.",
-    "A check is a question that is put to a server again and again, and the answer that is expected. " * 2,
-    "Download the package and run `dpkg -i lighthouse.deb`; settings lie in /etc/lighthouse.toml. " * 9,
-)
-"""Texts, from short to long, whose vectors show whether two machines compute the same bits."""
 _Answer = tuple[dict[str, Any], bytes]
 """The message about a batch, and the bytes of its vectors."""
 _SECRET_VARIABLES = ("ANVIL_", "OPENAI_", "PYTHONWARNINGS")
@@ -83,7 +76,6 @@ class Cluster:
 
     def __init__(self, address: str, provider: EmbeddingProvider, settings: EmbeddingSettings) -> None:
         self.address = address
-        self.notes: list[str] = []
         self._provider = provider
         self._settings = settings
 
@@ -101,17 +93,10 @@ class Cluster:
             first.append(texts)
         _ensure_reachable(self.address)
         with contextlib.closing(_RayProcess(self.address)) as process:
-            same_bits = True
             for message, vectors in process.embed(self._request(), chain(first, source)):
-                same_bits &= message["alike"] is True
                 rows = np.frombuffer(vectors, "<f4").reshape(-1, self._provider.dimensions)
                 failed = {int(row): str(reason) for row, reason in message["failed"].items()}
                 yield Embedded(rows.astype(np.float32, copy=False), failed)
-        if not same_bits:
-            self.notes.append(
-                "Some workers of the cluster compute with other last bits than this machine (another processor or "
-                "onnxruntime): vectors may differ in their last step from those of a local build; the digest does not."
-            )
 
     def _request(self) -> dict[str, Any]:
         model = self._settings.model
@@ -120,7 +105,6 @@ class Cluster:
         return {
             "version": __version__,
             "digest": self._provider.digest,
-            "fingerprint": fingerprint(self._provider),
             "model": model,
             "dimensions": self._settings.dimensions,
         }
@@ -214,38 +198,28 @@ class _RayProcess:
 
 def work(request: dict[str, Any], texts: list[str]) -> dict[str, Any]:
     """Embed ``texts`` with the model that ``request`` describes: ``version`` of Anvil, ``digest`` of the model, its
-    ``model`` and ``dimensions`` as configured, and ``fingerprint`` of the probe's vectors.
+    ``model`` and ``dimensions`` as configured.
 
     Returns either ``refused``, why this worker does not match the request, or ``vectors``, the bytes of (n, dimensions)
-    float32 in little-endian order; ``failed``, row -> reason; ``alike``, whether the probe's vectors have the same bits
-    here.
+    float32 in little-endian order, and ``failed``, row -> reason.
     """
     if __version__ != request["version"]:
         return {"refused": f"Anvil {__version__} is installed there and {request['version']} here"}
     try:
-        provider, digest, probe_fingerprint = _worker_provider(request["model"], request["dimensions"])
+        provider = _worker_provider(request["model"], request["dimensions"])
+        digest = provider.digest
     except AnvilError as error:
         return {"refused": f"the model is not available there: {error}"}
     if digest != request["digest"]:
         return {"refused": f"the model there is another ({digest[:12]}) than the one here ({request['digest'][:12]})"}
     embedded = provider.embed(texts)
-    return {
-        "vectors": embedded.vectors.astype("<f4").tobytes(),
-        "failed": dict(embedded.failed),
-        "alike": probe_fingerprint == request["fingerprint"],
-    }
-
-
-def fingerprint(provider: EmbeddingProvider) -> str:
-    """SHA-256 (hex) over the bits of the probe's vectors."""
-    return hashlib.sha256(provider.embed(PROBE).vectors.astype("<f4").tobytes()).hexdigest()
+    return {"vectors": embedded.vectors.astype("<f4").tobytes(), "failed": dict(embedded.failed)}
 
 
 @lru_cache(maxsize=1)
-def _worker_provider(model: str, dimensions: int | None) -> tuple[EmbeddingProvider, str, str]:
-    """The provider of this process on one thread, its digest and the probe's fingerprint."""
+def _worker_provider(model: str, dimensions: int | None) -> EmbeddingProvider:
+    """The provider of this process on one thread."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a worker has one processor
     from anvil.embedding.provider import create_provider
 
-    provider = create_provider("local", EmbeddingSettings(model=model, dimensions=dimensions, threads=1))
-    return provider, provider.digest, fingerprint(provider)
+    return create_provider("local", EmbeddingSettings(model=model, dimensions=dimensions, threads=1))
