@@ -14,8 +14,8 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
-from anvil.doctor import documents_and_index, examined_project, installed_parts, integrations
-from anvil.doctor.examined_project import Examination, ExaminedProject, Finding, Verdict
+from anvil.doctor import installed_parts, integrations, project_parts
+from anvil.doctor.examination import Examination, ExaminedProject, Finding, Verdict, examined_project
 from anvil.errors import AnvilError
 from anvil.requests import OpenRequest
 from anvil.wording import counted
@@ -26,7 +26,7 @@ MAX_WIDTH = 100
 
 EXAMINATIONS: dict[str, Examination] = {
     **installed_parts.EXAMINATIONS,
-    **documents_and_index.EXAMINATIONS,
+    **project_parts.EXAMINATIONS,
     **integrations.EXAMINATIONS,
 }
 """Subject -> examination, in the order of the report: what a check depends on is checked before it."""
@@ -56,7 +56,7 @@ def command(given: OpenRequest, as_json: bool) -> int:
     """
     findings: list[Finding] = []
     indent = max(map(len, EXAMINATIONS)) + 10
-    for finding in examine(examined_project.find(given)):
+    for finding in examine(examined_project(given)):
         findings.append(finding)
         if not as_json:
             output.say(_rendered(finding, indent))

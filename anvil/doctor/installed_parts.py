@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
-from anvil.doctor.examined_project import Examination, ExaminedProject, Finding
+from anvil.doctor.examination import Examination, ExaminedProject, Finding
 from anvil.embedding.local import runtime
 from anvil.errors import ModelError, ProviderError
 from anvil.formats.characters import script_names
@@ -22,22 +22,15 @@ from anvil.system import installation
 from anvil.wording import listed
 
 if TYPE_CHECKING:
-    from packaging.requirements import Requirement
+    pass
 
-NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
+NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers", "watchfiles")
 """Packages with compiled code. They can be installed and still fail to load, so each is imported."""
-EXTRAS = ("attest", "lancedb", "library", "milvus", "mkdocs", "openai", "ray", "sphinx")
-"""Optional parts that users install."""
 
 
 def python(project: ExaminedProject) -> Iterator[Finding]:
-    bits = 64 if sys.maxsize > 2**32 else 32
     home = "in a virtual environment," if sys.prefix != sys.base_prefix else "without a virtual environment,"
-    text = f"Anvil {__version__} on Python {platform.python_version()}, {bits} bit, {home} {sys.prefix}."
-    if bits == 32:
-        yield Finding("wrong", f"{text} The embedding model needs a 64 bit Python. Install one.")
-    else:
-        yield Finding("ok", text)
+    yield Finding("ok", f"Anvil {__version__} on Python {platform.python_version()}, {home} {sys.prefix}.")
 
 
 def program(project: ExaminedProject) -> Iterator[Finding]:
@@ -65,90 +58,32 @@ def _first_on_path(folder: Path) -> str:
 
 
 def packages(project: ExaminedProject) -> Iterator[Finding]:
-    """Whether the required packages are installed, are new enough, and load."""
-    required = _required()[""]
-    problems: dict[str, str] = {}
-    needed = []
-    for requirement in required:
-        version = _version(requirement.name)
-        if version is None:
-            problems[requirement.name] = "is missing"
-        elif not requirement.specifier.contains(version, prereleases=True):
-            problems[requirement.name] = f"is {version}, older than {str(requirement.specifier).removeprefix('>=')}"
-        else:
-            continue
-        needed.append(f"{requirement.name}{requirement.specifier}")
-    if problems:
-        named = listed([f"{name} {problem}" for name, problem in problems.items()])
-        yield Finding("wrong", f"{named}.", installation.line(installation.install(needed)))
-    elif required:
-        yield Finding("ok", f"All {len(required)} required packages are installed and new enough.")
-    else:
-        yield Finding("note", f"{installation.DISTRIBUTION} is not installed; its code runs from the checkout.")
+    """Whether the packages with compiled code load."""
+    damaged = False
     for name in NATIVE:
-        if name in problems:
-            continue
         try:
             runtime() if name == "onnxruntime" else importlib.import_module(name)
         except Exception as error:  # a damaged package can raise anything
+            damaged = True
             text = f"{name} cannot be loaded ({_brief(error)})."
             yield Finding("wrong", text, installation.line(installation.reinstall(name)))
-
-
-def extras(project: ExaminedProject) -> Iterator[Finding]:
-    required = _required(*EXTRAS)
-    there = [name for name in EXTRAS if required[name] and all(_version(part.name) for part in required[name])]
-    missing = [name for name in EXTRAS if name not in there]
-    text = f"Installed: {listed(there) or 'none'}."
-    more = f" To add {listed(missing, 'or')}: {installation.install_extras('NAME')}" if missing else ""
-    yield Finding("ok", f"{text}{more}")
+    if not damaged:
+        yield Finding("ok", f"{listed(NATIVE)} load.")
 
 
 def sqlite(project: ExaminedProject) -> Iterator[Finding]:
+    """The keyword index of SQLite, and the extension that keeps vectors in the file."""
     from anvil.index_file import connection
 
+    part, package = "the keyword index FTS5", "apsw"
     try:
         connection.keyword_index()
-        yield Finding("ok", f"{connection.versions()}, with the keyword index FTS5.")
-    except Exception as error:  # apsw has many exception classes
-        text = f"This SQLite, {connection.versions()}, has no keyword index, FTS5 ({_brief(error)})."
-        yield Finding("wrong", text, installation.line(installation.reinstall("apsw")))
-
-
-def sqlite_vec(project: ExaminedProject) -> Iterator[Finding]:
-    """The extension that keeps vectors in the file."""
-    from anvil.index_file import connection
-
-    try:
-        yield Finding("ok", f"{connection.vectors()} loads and compares vectors.")
-    except Exception as error:  # as above, and an AnvilError if the package is missing
-        text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
-        yield Finding("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
-
-
-def _required(*extras: str) -> dict[str, list[Requirement]]:
-    """What this Python needs for Anvil itself (``""``), and for extras besides; nothing when Anvil is not installed."""
-    from packaging.requirements import Requirement  # it is one of the packages that may be missing
-
-    try:
-        requirements = [Requirement(each) for each in importlib.metadata.requires(installation.DISTRIBUTION) or ()]
-    except importlib.metadata.PackageNotFoundError:
-        requirements = []
-
-    def holds(requirement: Requirement, extra: str) -> bool:
-        return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
-
-    own = [each for each in requirements if holds(each, "")]
-    others = [each for each in requirements if not holds(each, "")]
-    return {"": own, **{extra: [each for each in others if holds(each, extra)] for extra in extras}}
-
-
-def _version(distribution: str) -> str | None:
-    """The installed version; None where there is none."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+        part = package = "sqlite-vec"
+        text = f"{connection.versions()}, with the keyword index FTS5 and sqlite-vec {connection.vectors()}."
+        yield Finding("ok", text)
+    except Exception as error:  # apsw has many exception classes, and an AnvilError says that sqlite-vec is missing
+        text = f"{connection.versions()} cannot use {part} ({_brief(error)})."
+        yield Finding("wrong", text, installation.line(installation.reinstall(package)))
 
 
 def _brief(error: Exception) -> str:
@@ -167,20 +102,16 @@ COSINE_TOLERANCE = 0.05
 
 
 def embedding_model(project: ExaminedProject) -> Iterator[Finding]:
+    from anvil.embedding.provider import create_provider
+
     settings = project.config.embedding
     if settings.provider == "none":
         yield Finding("ok", "None: the configuration asks for keywords only.")
-    else:
-        yield {"local": _local, "openai": _openai}.get(settings.provider, _other)(settings)
-
-
-def _other(settings: EmbeddingSettings) -> Finding:
-    """A provider that somebody added to ``PROVIDERS``, or one that does not exist."""
-    from anvil.embedding.provider import create_provider
-
-    provider = create_provider(settings.provider, settings)
-    provider.close()
-    return Finding("ok", f"{provider.model}, by the provider {settings.provider!r}; it was not tried.")
+    elif settings.provider in ("local", "openai"):
+        yield _local(settings) if settings.provider == "local" else _openai(settings)
+    else:  # one that somebody added to PROVIDERS; another raises
+        create_provider(settings.provider, settings).close()
+        yield Finding("ok", f"Those of the provider {settings.provider!r}; it was not tried.")
 
 
 def _local(settings: EmbeddingSettings) -> Finding:
@@ -241,8 +172,6 @@ EXAMINATIONS: dict[str, Examination] = {
     "python": python,
     "program": program,
     "packages": packages,
-    "extras": extras,
     "sqlite": sqlite,
-    "sqlite-vec": sqlite_vec,
     "model": embedding_model,
 }

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.cli.output import relative
-from anvil.doctor import examined_project
-from anvil.doctor.examined_project import Examination, ExaminedProject, Finding
+from anvil.doctor.examination import Examination, ExaminedProject, Finding, read_yaml
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.formats.data_formats import objects
 from anvil.settings.configuration import CONFIG_NAME, configured
@@ -62,13 +61,8 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
         data = safe_files.data(file.path)
         servers = listed(data.decode(), client)
     except (ConfigError, UnicodeDecodeError) as error:
-        text = f"{shown} cannot be read: {error}. Correct it"
-        if not client.has_other_settings:
-            aside = installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
-            renewal = f"{aside} && {_init(project, name, *scope)}"
-            yield Finding("wrong", f"{text}, or move it away and write a new one:", renewal)
-        elif b"anvil" in data:
-            yield Finding("wrong", f"{text}.")
+        if not client.has_other_settings or b"anvil" in data:
+            yield Finding("wrong", f"{shown} cannot be read: {error}. Correct it.")
         return
     except OSError as error:
         yield Finding("wrong", f"{shown} cannot be read ({error.strerror}).")
@@ -110,7 +104,7 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
     file = repository.root / PRE_COMMIT if repository else None
     if repository is None or file is None or not file.is_file():
         return
-    hooks = _hooks(examined_project.read(file))
+    hooks = _hooks(read_yaml(file))
     ours = [name for name in HOOKS if any(name == configured for configured, _ in hooks)]
     if not ours:
         return
@@ -180,7 +174,7 @@ def _without_tracked_index(project: ExaminedProject, hook: str) -> Finding | Non
 def named_indexes(root: Path) -> list[str]:
     """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
     try:
-        hooks = _hooks(examined_project.read(root / PRE_COMMIT))
+        hooks = _hooks(read_yaml(root / PRE_COMMIT))
     except ConfigError:  # none, or a finding of the doctor
         return []
     named = {places["--index"] for _, places in hooks if "--index" in places}
@@ -192,11 +186,7 @@ def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
     """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
     if project.index.parent.name != INDEX_FOLDER:
         return project.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
-    docs = ["--docs", os.path.abspath(project.folder)] if "--docs" in project.given else []
-    init = project.anvil("init", "--commit-index", *docs)
-    # in a subshell, because the next commands run in this folder
-    if "--config" in project.given and project.base != Path.cwd():
-        init = f"({project.at(project.base, init)})"
+    init = project.anvil("init", "--commit-index", options=("--docs",))
     return f"{init} && {project.build()} && {installation.line(['git', 'add', relative(project.index.parent)])}"
 
 
@@ -204,8 +194,6 @@ def _install_hooks(project: ExaminedProject, root: Path) -> str:
     if shutil.which("pre-commit"):
         return project.at(root, "pre-commit install")
     run = installation.line([sys.executable, "-m", "pre_commit", "install"])
-    if find_spec("pre_commit"):
-        return project.at(root, run)
     return project.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
 
 
@@ -214,7 +202,7 @@ def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
     file = _mkdocs_config(project.folder)
     if file is None:
         return
-    written = examined_project.read(file)
+    written = read_yaml(file)
     if not has_plugin(written):
         return
     unrun = unrun_plugin(project.folder)
@@ -293,7 +281,7 @@ def unrun_plugin(docs: Path) -> UnrunPlugin | None:
     """
     config = _mkdocs_config(docs)
     try:
-        written = {} if config is None else examined_project.read(config)
+        written = {} if config is None else read_yaml(config)
     except ConfigError:  # `anvil doctor` reports it
         return None
     if config is None or not has_plugin(written):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import shlex
@@ -21,8 +20,8 @@ import anvil
 from anvil.clients import server_entries
 from anvil.clients.known_clients import CLIENTS
 from anvil.clients.server_entries import client_file, default_name
-from anvil.doctor import cli, examined_project, installed_parts
-from anvil.doctor.examined_project import Finding, Verdict
+from anvil.doctor import cli
+from anvil.doctor.examination import ExaminedProject, Finding, Verdict, examined_project
 from anvil.embedding.provider import PROVIDERS, NoProvider
 from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
@@ -35,15 +34,6 @@ from tests.support.repositories import commit, run
 isolated = pytest.fixture(autouse=True)(repositories.isolation)
 INDEX = "docs/.anvil/index.db"
 KEYWORDS = 'docs = "docs"\n[embedding]\nprovider = "none"\n'
-
-
-@pytest.fixture(autouse=True, scope="module")
-def same_packages() -> Iterator[None]:
-    """The packages of the tests' environment are examined once: two thirds of the time of the doctor were theirs."""
-    with pytest.MonkeyPatch.context() as patched:
-        for name in ("_required", "_version"):
-            patched.setattr(installed_parts, name, functools.cache(getattr(installed_parts, name)))
-        yield
 
 
 @pytest.fixture
@@ -90,7 +80,7 @@ def shell(command: str, code: int = 0) -> str:
 
 def findings(subject: str, **options: Any) -> list[Finding]:
     """What one examination says of the working folder's project, and that no other broke down."""
-    found = list(cli.examine(examined_project.find(OpenRequest(**options))))
+    found = list(cli.examine(examined_project(OpenRequest(**options))))
     assert not [each for each in found if each.verdict == "unseen"]
     return [each for each in found if each.subject == subject]
 
@@ -112,19 +102,19 @@ def healed(subject: str, verdict: str, said: str, **options: str | None) -> Find
 
 
 def test_a_sound_project(project: Path) -> None:
-    found = list(cli.examine(examined_project.find(OpenRequest())))
+    found = list(cli.examine(examined_project(OpenRequest())))
     assert {each.subject for each in found} <= cli.EXAMINATIONS.keys()
     assert {each.verdict for each in found if each.subject not in ("program", "packages")} == {"ok"}
     assert "fresh: 4 pages" in finding("index").text and "leaves it out" in finding("index in git").text
 
 
 def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(project: examined_project.ExaminedProject) -> Iterator[Finding]:
+    def broken(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("ok", "This much was seen.")
         raise MemoryError("no more")
 
     monkeypatch.setitem(cli.EXAMINATIONS, "git", broken)
-    found = list(cli.examine(examined_project.find(OpenRequest())))
+    found = list(cli.examine(examined_project(OpenRequest())))
     assert [each.verdict for each in found if each.subject == "git"] == ["ok", "unseen"]
     assert [each.verdict for each in found if each.subject == "index"] == ["ok"]
 
@@ -213,7 +203,7 @@ def test_an_index_from_elsewhere_is_not_fetched_to_look(project: Path) -> None:
     write(project, {"anvil.toml": f'index = "https://user:secret@127.0.0.1:9/index.db"\n{KEYWORDS}'})
     found = finding("index")
     assert found.verdict == "note" and "not fetched yet" in found.text
-    assert not any("secret" in f"{each}" for each in cli.examine(examined_project.find(OpenRequest())))
+    assert not any("secret" in f"{each}" for each in cli.examine(examined_project(OpenRequest())))
 
 
 def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
@@ -223,23 +213,10 @@ def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
         ("https://127.0.0.1:9/i.db?sig=SECRETPW", "--index 'https://127.0.0.1:9/i.db?QUERY'"),
         ("github:o/r#release:v1", "--index 'github:o/r#release:v1'"),
     ):
-        found = [*cli.examine(examined_project.find(OpenRequest(index=address)))]
+        found = [*cli.examine(examined_project(OpenRequest(index=address)))]
         (index,) = [each for each in found if each.subject == "index"]
         assert index.fix and (index.fix.endswith(spelled) or os.name == "nt")
         assert "SECRETPW" not in f"{found}"
-
-
-def test_an_artifact_of_github_needs_a_token(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GITHUB_TOKEN", "GH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", "")  # no gh
-    artifact = "github:acme/docs#artifact:anvil-index"
-    token, missing = findings("index", index=artifact)
-    assert (token.verdict, missing.verdict) == ("wrong", "note") and artifact in token.text
-    assert token.fix == installation.export("GITHUB_TOKEN", "YOUR-TOKEN")
-    assert [each.verdict for each in findings("index", index="github:acme/docs#release:v1")] == ["note"]
-    monkeypatch.setenv("GH_TOKEN", "x")
-    assert [each.verdict for each in findings("index", index=artifact)] == ["note"]
 
 
 def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -> None:
@@ -248,7 +225,7 @@ def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -
     (note,) = findings("index", index="milvus://127.0.0.1:19530/docs")
     assert note.verdict == "note" and "milvus://127.0.0.1:19530/docs" in note.text and note.fix
     assert note.fix.endswith("status --index milvus://127.0.0.1:19530/docs")
-    found = [*cli.examine(examined_project.find(OpenRequest("gone", "milvus://127.0.0.1:19530/docs")))]
+    found = [*cli.examine(examined_project(OpenRequest("gone", "milvus://127.0.0.1:19530/docs")))]
     assert not [each for each in found if each.verdict == "unseen"]
     assert [each.verdict for each in found if each.subject == "documents"] == ["note"]  # there is something to ask
     assert "is published elsewhere" in [each.text for each in found if each.subject == "pre-commit"][-1]
@@ -304,7 +281,6 @@ def test_an_index_in_conflict(committed: Path) -> None:
     assert before.verdict == "wrong" and before.fix and "in conflict" in before.text
     shell(before.fix)
     assert "in conflict" not in finding("index in git").text
-    healed("index in git", "note", "differ from those of this version")
 
 
 def test_a_clone_without_the_drivers(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,13 +289,10 @@ def test_a_clone_without_the_drivers(committed: Path, tmp_path: Path, monkeypatc
     healed("index in git", "wrong", "that this clone does not define")
 
 
-@pytest.mark.parametrize("options", [[], ["--lfs"]], ids=["plain", "lfs"])
-def test_drivers_that_call_what_is_gone(committed: Path, options: list[str]) -> None:
-    shell(call("git", "install", *options))
-    assert finding("index in git").verdict == "ok"
+def test_drivers_that_call_what_is_gone(committed: Path) -> None:
     run(committed, "config", "diff.anvil.textconv", "'/gone/my anvil' git textconv")
     before = healed("index in git", "wrong", "'/gone/my anvil', which does not exist")
-    assert before.fix and before.fix.endswith(" ".join(["git install", *options]))
+    assert before.fix and before.fix.endswith("git install")
 
 
 def test_a_shallow_clone(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +329,7 @@ def test_a_repository_that_cannot_be_read(project: Path) -> None:
 
 def test_a_configuration_that_is_not_understood(project: Path) -> None:
     write(project, {"anvil.toml": 'dosc = "docs"\n[embedding]\napi_key = "sk-very-secret"\n'})
-    found = list(cli.examine(examined_project.find(OpenRequest(provider="none"))))
+    found = list(cli.examine(examined_project(OpenRequest(provider="none"))))
     wrong = [each for each in found if each.verdict == "wrong"]
     assert [each.subject for each in wrong] == ["configuration"] and "Did you mean docs?" in wrong[0].text
     assert not any("sk-very" in str(each) for each in found)
@@ -373,7 +346,7 @@ def test_a_provider_that_somebody_added_is_named(project: Path, monkeypatch: pyt
 
     monkeypatch.setitem(PROVIDERS, "words", WordsProvider)
     named = finding("model", provider="words")
-    assert (named.verdict, named.text) == ("ok", "hashed-words, by the provider 'words'; it was not tried.")
+    assert (named.verdict, named.text) == ("ok", "Those of the provider 'words'; it was not tried.")
 
 
 def test_the_scripts_that_the_model_reads(project: Path) -> None:
@@ -388,25 +361,6 @@ def test_pages_that_cannot_be_read(project: Path) -> None:
     for page in (project / "docs").rglob("*.md"):
         page.unlink()
     assert finding("documents").verdict == "wrong"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the home folder is known otherwise there")
-def test_a_home_that_does_not_exist(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "no home"))
-    healed("folders", "note", "no home does not exist")
-
-
-def test_the_size_of_the_cache(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    for name, size in (("vectors.db", 1_500_000), ("sites/a/1", 9000), ("sites/b/2", 3000)):
-        file = tmp_path / "caches/anvil" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(bytes(size))
-    assert finding("folders").text.endswith(
-        "/caches/anvil has 1.5 MB: vectors.db 1.5 MB and sites 12.0 kB; it may be removed."
-    )
-    monkeypatch.setattr("anvil.doctor.documents_and_index.MAX_CACHE_FILES", 1)
-    assert finding("folders").text.endswith("/caches/anvil has at least 1.5 MB: vectors.db 1.5 MB; it may be removed.")
 
 
 def test_a_cache_that_is_a_file(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,27 +413,21 @@ posix = pytest.mark.skipif(os.name == "nt", reason="a program of the shell stand
         ("junie", {"args": ["serve", "-d", "/gone/docs"]}, "-d names /gone/docs, which does not exist"),
         ("windsurf", {"args": ["serve", "/gone/docs"]}, "FOLDER names /gone/docs, which does not exist"),
         ("cursor", {"args": ["serve", "--config=../gone.toml"]}, "gone.toml, which does not exist"),
-        ("vscode", None, "cannot be read: it is not what VS Code reads: line 1"),
         ("zed", {"args": ["serve", "--docs", "docs"]}, "is not an absolute path"),
         ("codex", {"command": "/gone/anvil"}, "there is no program /gone/anvil"),
         ("opencode", {"command": ["/gone/anvil", "serve"]}, "there is no program /gone/anvil"),
         ("goose", {"cmd": "/gone/anvil"}, "there is no program /gone/anvil"),
     ],
 )
-def test_a_client_that_cannot_start_the_server(
-    on_path: Path, name: str, damage: dict[str, Any] | None, said: str
-) -> None:
+def test_a_client_that_cannot_start_the_server(on_path: Path, name: str, damage: dict[str, Any], said: str) -> None:
     shell(call("init", "--client", name))
     assert finding("clients").verdict == "ok" and CLIENTS[name].title in finding("clients").text
-    if damage is None:
-        listed(name)[0].write_text('{"servers": {')
-    else:
-        rewritten(name, **damage)
+    rewritten(name, **damage)
     healed("clients", "wrong", said)
 
 
-def test_a_broken_file_with_other_settings_is_left_to_its_owner(on_path: Path) -> None:
-    """It is not moved away; and it is no matter of Anvil's if it does not name Anvil."""
+def test_a_broken_file_is_left_to_its_owner(on_path: Path) -> None:
+    """One with other settings is no matter of Anvil's if it does not name Anvil."""
     file = write(on_path, {".codex/config.toml": "model = "}) / ".codex/config.toml"
     assert "No MCP client" in finding("clients").text
     file.write_text('[mcp_servers.docs]\ncommand = "anvil\n')
@@ -638,12 +586,11 @@ def test_the_context(project: Path) -> None:
     assert findings("context") == []
     file = project / "mcp.config.json"
     file.write_text('{"directories": ["specs"], "port": 8000}')
-    told, wrong = findings("context")
+    told, valid = findings("context")
     assert told.verdict == "note" and "not used here: port" in told.text
-    assert wrong.verdict == "wrong" and "names directories that do not exist: specs" in wrong.text
+    assert valid == Finding("ok", "mcp.config.json is valid.", None, "context")
     file.write_text('{"directories": ["specs", "plans"]}')
     write(project, {"specs/a.md": "# A\n", "specs/b.md": "# B\n"})
-    assert finding("context").text == "mcp.config.json is valid; 1 of its 2 directories exist."
     (project / "specs/b.md").write_bytes(b"a\0b")
     shell(call("context", "ingest"))
     (project / "specs/b.md").write_text("# B\n")

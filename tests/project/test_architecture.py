@@ -110,7 +110,6 @@ DOORS = {
     "packaging": (
         "anvil.dependencies.package_names",
         "anvil.dependencies.python_ecosystem",
-        "anvil.doctor.installed_parts",
     ),
     "re2": ("anvil.search.grep",),
     "sigstore": ("anvil.fetch.attestation",),

@@ -115,7 +115,7 @@ def _shown(value: str) -> str:
     return index_url.spelled_without_secrets(value) if "://" in value and index_url.is_remote(value) else value
 
 
-def find(request: OpenRequest) -> ExaminedProject:
+def examined_project(request: OpenRequest) -> ExaminedProject:
     """The project that a request names, as :func:`anvil.open` would find it. A configuration that cannot be read
     becomes :attr:`ExaminedProject.problem`."""
     docs, index, config, provider = request.docs, request.index, request.config, request.provider
@@ -146,7 +146,7 @@ def _of_collection(config: Config, base: Path, is_named: bool) -> tuple[Config, 
     return (config if chosen is None or chosen.of_project else of_collection(config, chosen)), others
 
 
-def read(file: Path) -> Any:
+def read_yaml(file: Path) -> Any:
     """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
     try:
         return data_formats.read_yaml(safe_files.text(file), "null")

@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import difflib
 import errno
-import itertools
 import os
 import shlex
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil import wording
 from anvil.cli.output import relative
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
-from anvil.doctor.examined_project import Examination, ExaminedProject, Finding, Verdict
+from anvil.doctor.examination import Examination, ExaminedProject, Finding, Verdict
 from anvil.documents.folder_advice import folder_advice, no_page, other_formats_note
 from anvil.errors import (
     AnvilError,
@@ -33,17 +30,13 @@ from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 from anvil.settings.configuration import nearest_config, variables
 from anvil.system import installation
-from anvil.wording import counted, first_of, listed
+from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
     from anvil.index_file.reader import Reader
 
 
-MAX_CACHES_NAMED = 4
-"""Caches that a finding names."""
-MAX_CACHE_FILES = 20_000
-"""Files of the cache whose sizes are read, in a second or two."""
 MAX_SKIPPED_NAMED = 3
 """Skipped files that a finding names."""
 
@@ -88,10 +81,8 @@ def documents(project: ExaminedProject) -> Iterator[Finding]:
     if not scan.skipped:
         yield Finding("ok", text)
         return
-    few = "; ".join(f"{skipped.path} ({skipped.reason})" for skipped in scan.skipped[:MAX_SKIPPED_NAMED])
-    more = f"; and {len(scan.skipped) - MAX_SKIPPED_NAMED} more" if len(scan.skipped) > MAX_SKIPPED_NAMED else ""
-    count_skipped = counted(len(scan.skipped), "file")
-    yield Finding("note", f"{text} {count_skipped} cannot be read: {few}{more}.")
+    few = first_of([f"{skipped.path} ({skipped.reason})" for skipped in scan.skipped], MAX_SKIPPED_NAMED)
+    yield Finding("note", f"{text} {counted(len(scan.skipped), 'file')} cannot be read: {few}.")
 
 
 def writable(project: ExaminedProject) -> Iterator[Finding]:
@@ -102,33 +93,9 @@ def writable(project: ExaminedProject) -> Iterator[Finding]:
     if not project.remote:
         verdict: Verdict = "note" if project.has_index else "wrong"
         findings += _unwritable(project, project.index.parent, "the index cannot be built", verdict)
-    effect, cache = "an index is checked again at each start", verify.cache_folder().parent
-    findings += _home(effect) or _unwritable(project, cache, effect, "note")
-    text = "The folders of the index and of the cache can be written."
-    yield from findings or [Finding("ok", text + _cache_sizes(cache))]
-
-
-def _cache_sizes(cache: Path) -> str:
-    """How large the cache is, and what in it: the largest first."""
-    sizes = Counter[str]()
-    files = (Path(folder, name) for folder, _, names in os.walk(cache) for name in names)
-    for file in itertools.islice(files, MAX_CACHE_FILES):
-        with contextlib.suppress(OSError):  # another process removed it
-            sizes[file.relative_to(cache).parts[0]] += file.lstat().st_size
-    parts = [f"{name} {wording.size(size)}" for name, size in (+sizes).most_common(MAX_CACHES_NAMED)]
-    least = "at least " if next(files, None) else ""
-    return f" {cache} has {least}{wording.size(sizes.total())}: {listed(parts)}; it may be removed." if parts else ""
-
-
-def _home(effect: str) -> list[Finding]:
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return [Finding("note", f"There is no home folder: {effect}.")]
-    if home.is_dir():
-        return []
-    text = f"The home folder {home} does not exist: {effect}."
-    return [Finding("note", text, f"mkdir -p {shlex.quote(str(home))}")]
+    cache = verify.cache_folder().parent
+    findings += _unwritable(project, cache, "an index is checked again at each start", "note")
+    yield from findings or [Finding("ok", f"The folders of the index and of the cache, {cache}, can be written.")]
 
 
 def _unwritable(project: ExaminedProject, folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
@@ -189,20 +156,12 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     named = relative(file) if file.exists() else "The context"
     for note in notes:
         yield Finding("note", note)
-    plain = [directory for directory in options.directories if not any(sign in directory for sign in "*?[{")]
-    missing = [directory for directory in plain if not (root / directory).is_dir()]
-    if len(missing) == len(options.directories):
-        text = f"{named} names directories that do not exist: {first_of(missing, 5)}. Correct 'directories'."
-        yield Finding("wrong", text)
-        return
-    errors = records.state().errors
-    if errors:
+    if errors := records.state().errors:
         first = f"{errors[0].path} ({errors[0].reason})"
         text = f"{counted(len(errors), 'file', 'could')} not be read in the last run, such as {first}."
         yield Finding("note", text, project.at(root, project.anvil("context", "ingest")))
     else:
-        count = len(options.directories)
-        yield Finding("ok", f"{named} is valid; {count - len(missing)} of its {count} directories exist.")
+        yield Finding("ok", f"{named} is valid.")
 
 
 PLACE = ("--docs", "--index", "--config")
@@ -219,8 +178,6 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("note", text, project.anvil("status", options=PLACE))
         return
     path, shown = project.index, relative(project.index)
-    if (finding := _without_token(project)) is not None:
-        yield finding
     if tracked_file.is_pointer(path):
         yield Finding("wrong", f"{shown} is in Git LFS and was not fetched.", "git lfs pull")
         return
@@ -243,23 +200,6 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
         contents += f"; newest document: {meta['last_index_timestamp'] or 'none'}"
         fresh = ", fresh" if project.folder.is_dir() else ""
         yield from problems or [Finding("ok", f"{shown} is sound{fresh}: {contents}.")]
-
-
-def _without_token(project: ExaminedProject) -> Finding | None:
-    """The finding where the index is an artifact of GitHub, which needs a token, and there is none."""
-    address = index_url.parse(project.config.index) if project.remote and project.config.index else None
-    if not isinstance(address, index_url.GitHubAddress) or address.kind != "artifact":
-        return None
-    from anvil.fetch import credentials
-
-    if credentials.for_github():
-        return None
-    verdict: Verdict = "note" if project.has_index else "wrong"
-    text = (
-        f"The index is {address.shown}. GitHub gives artifacts to signed-in users only, and there is no token: it "
-        f"cannot be fetched{' again' if project.has_index else ''}. Run 'gh auth login', or set a token:"
-    )
-    return Finding(verdict, text, installation.export("GITHUB_TOKEN", "YOUR-TOKEN"))
 
 
 def _missing(project: ExaminedProject) -> Finding:
@@ -341,24 +281,18 @@ def index_in_git(project: ExaminedProject) -> Iterator[Finding]:
 
 def _drivers(project: ExaminedProject, tracked: TrackedIndex) -> Iterator[Finding]:
     """Findings about the setup of ``anvil git install``; none if it is complete."""
-    from anvil.git_drivers.cli import ATTRIBUTES_FILE, drivers
+    from anvil.git_drivers.cli import ATTRIBUTES_FILE
 
     repository, path = tracked.repository, tracked.path
     if repository.attribute(path, "merge") != "anvil":
         text = f"Git cannot show and merge {path}: two branches that edit pages conflict in it."
         yield Finding("note", text, project.anvil("git", "install", options=PLACE))
         return
-    own = {key: repository.configured(key) for key in drivers("")}
-    lfs = "git lfs merge-driver" in (own["merge.anvil.driver"] or "")
-    install = project.anvil("git", "install", *(["--lfs"] if lfs else []), options=PLACE)
-    program = (own["diff.anvil.textconv"] or "").removesuffix(" git textconv")
-    if not program:
-        text = f"{ATTRIBUTES_FILE} names drivers for {path} that this clone does not define."
-        yield Finding("wrong", text, install)
-    elif shutil.which(" ".join(shlex.split(program))) is None:
-        yield Finding("wrong", f"The drivers of {path} call {program}, which does not exist.", install)
-    elif own != drivers(program, path if lfs else None):
-        yield Finding("note", f"The drivers of {path} differ from those of this version.", install)
+    program = (repository.configured("diff.anvil.textconv") or "").removesuffix(" git textconv")
+    problem = "that this clone does not define" if not program else f"that call {program}, which does not exist"
+    if not program or shutil.which(" ".join(shlex.split(program))) is None:
+        text = f"{ATTRIBUTES_FILE} names drivers for {path} {problem}."
+        yield Finding("wrong", text, project.anvil("git", "install", options=PLACE))
 
 
 MAX_LIBRARY_BYTES = 500_000_000
