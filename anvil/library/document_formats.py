@@ -14,18 +14,11 @@ import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from html import escape
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.formats import characters
-from anvil.library.document_chunker import MAX_PART_CHARACTERS, sliced
 from anvil.library.settings import LibraryOptions
-
-if TYPE_CHECKING:
-    from email.message import MIMEPart
-    from xml.etree.ElementTree import Element
 
 MAX_UNPACKED_BYTES = 500_000_000
 """Size of all parts of a zipped file (DOCX, XLSX, PPTX, EPUB, ZIP) by its directory; also of a file that is written."""
@@ -33,14 +26,12 @@ MAX_COMPRESSION_RATIO = 200
 """Unpacked size by packed size of a zipped file that unpacks to more than ``MIN_RATIO_BYTES``."""
 MIN_RATIO_BYTES = 10_000_000
 MAX_DEPTH = 6
-"""Archives and mails inside each other."""
-MAX_COLUMNS = 1000
-"""Cells of a row of an OpenDocument sheet, where one may stand for any number."""
+"""Archives inside each other."""
 INSTALL = "pip install 'anvil-docs[library]'"
 
 
 class OpenFile(NamedTuple):
-    """A file to be read. ``type``: its ending. ``depth``: how many archives and mails it is in."""
+    """A file to be read. ``type``: its ending. ``depth``: how many archives it is in."""
 
     file: BinaryIO
     type: str
@@ -98,11 +89,6 @@ _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
-_CUE = re.compile(r"[ \t]*(?P<minute>(?:\d+:)?\d\d):\d\d[.,]\d{3} --> ")
-"""The line of a subtitle that has its time."""
-_TILDES = re.compile("~{4,}")
-_VOICE = re.compile(r"<v(?:\.[^ <>]*)? ([^<>]*)>")
-_TAG = re.compile(r"<[/\w][^<>]*>")
 
 
 def pieces(source: OpenFile) -> Iterator[Piece]:
@@ -137,14 +123,6 @@ def _text(source: OpenFile) -> Iterator[Piece]:
     yield Piece(text, note=note)
 
 
-def _code(source: OpenFile) -> Iterator[Piece]:
-    """Blocks of code: as Markdown, comments would be headings, and the first document of YAML front matter."""
-    text, note = decoded(source.file.read())
-    fence = max(["~~~", *_TILDES.findall(text)], key=len) + "~"  # no line of the file ends the block
-    for part in sliced(text, MAX_PART_CHARACTERS - 2 * len(fence) - 100):  # else the block itself would be split
-        yield Piece(f"{fence}{source.type}\n{part}\n{fence}", note=note)
-
-
 def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
     from markitdown import StreamInfo, converters
 
@@ -164,24 +142,6 @@ def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
             yield Piece(_titled(_tidy(result.markdown), result.title), note=note)
             return
     raise ValueError("nothing like it is in it")
-
-
-def _transcript(source: OpenFile) -> Iterator[Piece]:
-    """What is spoken in a file of subtitles, with the time of each minute. Captions that roll repeat their lines."""
-    text, note = decoded(source.file.read())
-    read, spoken, minute, is_spoken = characters.LINE_END.split(text), [""], "", False
-    for line, after in zip(read, [*read[1:], ""], strict=True):
-        if cue := _CUE.match(line):
-            if cue["minute"] != minute:
-                minute = cue["minute"]
-                spoken += ["", f"[{line.split()[0][:-4]}]"]  # without the milliseconds
-            is_spoken = True
-        elif not line.strip():
-            is_spoken = False
-        elif is_spoken and not (line.strip().isdecimal() and _CUE.match(after)):  # the number of the next subtitle
-            words = _TAG.sub("", _VOICE.sub(r"\1: ", line)).strip()
-            spoken += [words] if words != spoken[-1] else []
-    yield Piece("\n".join(spoken), note=note)
 
 
 def _word(source: OpenFile) -> Iterator[Piece]:
@@ -227,15 +187,12 @@ def _sheets(source: OpenFile) -> Iterator[Piece]:
 
     for sheet in openpyxl.load_workbook(source.file, read_only=True, data_only=True, keep_links=False).worksheets:
         sheet.reset_dimensions()  # what programs write there is often wrong
-        yield from _sheet(sheet.title, ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True)))
-
-
-def _sheet(title: str, rows: Iterable[list[str]]) -> Iterator[Piece]:
-    filled = [row for row in rows if any(row)]
-    width = max((at + 1 for row in filled for at, cell in enumerate(row) if cell), default=0)
-    lines = [f"| {' | '.join([*row, *[''] * width][:width])} |" for row in filled]
-    if lines:
-        yield Piece("\n".join([f"## {title}", lines[0], f"|{' --- |' * width}", *lines[1:]]))
+        rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
+        filled = [row for row in rows if any(row)]
+        width = max((at + 1 for row in filled for at, cell in enumerate(row) if cell), default=0)
+        lines = [f"| {' | '.join([*row, *[''] * width][:width])} |" for row in filled]
+        if lines:
+            yield Piece("\n".join([f"## {sheet.title}", lines[0], f"|{' --- |' * width}", *lines[1:]]))
 
 
 def _cell(value: object) -> str:
@@ -269,159 +226,31 @@ def _tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", "\n".join(lines))
 
 
-# --- OpenDocument, by its elements as HTML -----------------------------------------------------------------------
-
-_HTML = {
-    **{"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "line-break": "br", "frame": "div"},
-    **{"table": "table", "table-header-rows": "thead", "table-row": "tr", "table-cell": "td"},
-}
-"""Name of an element, without its namespace -> element of HTML."""
-_UNSHOWN = (
-    *("annotation", "forms", "tracked-changes", "sequence-decls", "desc"),
-    *("table-of-content", "alphabetical-index", "bibliography-source"),
-)
-"""Comments, deleted text, and what repeats the text."""
-
-
-def _open_document(source: OpenFile) -> Iterator[Piece]:
-    from xml.etree import ElementTree
-
-    from anvil.sites.html_page import read_fragment
-
-    with zipfile.ZipFile(source.file) as archive:
-        names = archive.namelist()
-        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-            raise DocumentRejected("It is encrypted. Save it without a password.")
-        root = ElementTree.fromstring(archive.read("content.xml"))
-        meta = ElementTree.fromstring(archive.read("meta.xml")) if "meta.xml" in names else root
-    if source.type == "ods":
-        for table in _elements(root, "table"):
-            yield from _sheet(_attribute(table, "name"), map(_row, _elements(table, "table-row")))
-        return
-    styles = {_attribute(each, "name"): _attribute(each, "parent-style-name") for each in _elements(root, "style")}
-    titles = {"Title", *(name for name, parent in styles.items() if parent == "Title")}
-    title = next((each.text for each in _elements(meta, "title")), None)
-    slides = list(_elements(root, "page"))
-    for number, part in enumerate(slides or _elements(root, "body"), 1):  # formats of dates have texts, too
-        text = read_fragment("".join(_html(part, titles))).converted.markdown
-        yield Piece(_titled(text, title if number == 1 else None), number if slides else 0)
-
-
-def _elements(element: Element, name: str) -> Iterator[Element]:
-    return (each for each in element.iter() if _name(each.tag) == name)
-
-
-def _attribute(element: Element, name: str) -> str:
-    return next((value for key, value in element.items() if _name(key) == name), "")
-
-
-def _name(qualified: str) -> str:
-    return qualified.rpartition("}")[2]
-
-
-def _html(element: Element, titles: set[str]) -> Iterator[str]:
-    """An element and what is in it as HTML. ``titles``: the styles of a document's title."""
-    name = _name(element.tag)
-    if name in _UNSHOWN:
-        return
-    if name == "note":  # its paragraphs would end the one that it is in
-        yield f" ({escape(' '.join(''.join(each.itertext()) for each in _elements(element, 'p')))})"
-        return
-    tag = _HTML.get(name, "")
-    if name == "h":
-        tag = f"h{min(int(_attribute(element, 'outline-level') or 1), 6)}"
-    elif name == "p" and _attribute(element, "style-name") in titles:
-        tag = "h1"
-    elif name == "a":
-        tag = f'a href="{escape(_attribute(element, "href"))}"'
-    elif name in ("s", "tab"):
-        yield " "
-    yield f"{tag and f'<{tag}>'}{escape(element.text or '')}"
-    for child in element:
-        yield from _html(child, titles)
-        yield escape(child.tail or "")
-    if tag not in ("", "br"):
-        yield f"</{tag.partition(' ')[0]}>"
-
-
-def _row(row: Element) -> list[str]:
-    """The cells of a row. One can stand for many, such as for all to the right of the last one with text."""
-    cells: list[str] = []
-    for cell in row:
-        text = "\n".join("".join(each.itertext()) for each in cell if _name(each.tag) == "p")
-        count = int(_attribute(cell, "number-columns-repeated") or 1)
-        cells += [_cell(text)] * min(count, MAX_COLUMNS - len(cells))
-    return cells
-
-
-# --- files in files ----------------------------------------------------------------------------------------------
-
 UNREAD = "A file in it cannot be read and was left out."
 
 
 def _archive(source: OpenFile) -> Iterator[Piece]:
-    lead = f"# {source.name}\n\n"
-    with zipfile.ZipFile(source.file) as archive:
-        names = [name for name in archive.namelist() if not re.search(r"(^|/)(\.|__MACOSX/)", name)]
-        for piece in _contained(source, ((name, partial(archive.read, name)) for name in names)):
-            yield piece._replace(text=lead + piece.text)
-            lead = ""
-
-
-def _mail(source: OpenFile) -> Iterator[Piece]:
-    """A mail: its subject as the title, who wrote it to whom and when, its text, and the files in it."""
-    import email.policy
-
-    mail = email.message_from_binary_file(source.file, policy=email.policy.default)
-    assert not isinstance(mail, str)
-    lines = [f"{name}: {text}" for name in ("From", "To", "Cc", "Date") if (text := _header(mail, name))]
-    body, text, note = mail.get_body(("plain", "html")), "", ""
-    if body is not None:
-        data, codec = _payload(body), characters.known_encoding(body.get_content_charset() or "")
-        text, note = (data.decode(codec, "replace"), "") if codec else decoded(data)
-        text = _page_text(text) if body.get_content_subtype() == "html" else _tidy(text)
-    title = _header(mail, "Subject") or source.name
-    yield Piece("\n\n".join([f"# {title}", "  \n".join(lines), f"{text}\n\n"]), note=note)
-    files = ((part.get_filename() or _usual_name(part), part) for part in mail.iter_attachments())
-    yield from _contained(source, ((name, partial(_payload, part)) for name, part in files))
-
-
-def _header(mail: MIMEPart, name: str) -> str:
-    """A header, decoded; as it is written where Python's parser fails at it, as at some wrong addresses."""
-    try:
-        return str(mail[name] or "")
-    except Exception:
-        written = {key.lower(): value for key, value in mail.raw_items()}
-        return " ".join(str(written[name.lower()]).split())
-
-
-def _usual_name(part: MIMEPart) -> str:
-    """The name of a part that has none, such as the text below a mail of a list; without an ending it is not read."""
-    return f"{part.get_content_subtype()}.{BY_CONTENT_TYPE.get(part.get_content_type(), '')}"
-
-
-def _payload(part: MIMEPart) -> bytes:
-    data = part.get_payload(decode=True)
-    return data if isinstance(data, bytes) else bytes(part.get_content())  # a mail in a mail
-
-
-def _contained(source: OpenFile, files: Iterable[tuple[str, Callable[[], bytes]]]) -> Iterator[Piece]:
-    """The files in an archive or a mail that are of known types, each under a heading."""
+    """The files in an archive that are of known types, each under a heading."""
     if source.depth == MAX_DEPTH:
         raise DocumentTooLarge(f"It has archives inside each other, more than {MAX_DEPTH}.")
-    for name, read in files:
-        kind, heading = type_of(name), f"## {' '.join(name.split())}\n\n"
-        if kind not in BY_ENDING or not BY_ENDING[kind].is_available(source.options):
-            continue
-        try:
-            inner = OpenFile(io.BytesIO(read()), kind, file_name(name), source.options, source.depth + 1)
-            for piece in filter(lambda piece: piece.text.strip(), pieces(inner)):
-                yield Piece(f"{heading}{piece.text}\n\n", note=piece.note)
-                heading = ""
-        except (MemoryError, DocumentTooLarge):
-            raise
-        except Exception:  # it is damaged or encrypted, and the others are read
-            yield Piece(heading or "\n\n", note=UNREAD)
+    lead = f"# {source.name}\n\n"
+    with zipfile.ZipFile(source.file) as archive:
+        for name in archive.namelist():
+            kind, heading = type_of(name), f"{lead}## {' '.join(name.split())}\n\n"
+            is_known = kind in BY_ENDING and BY_ENDING[kind].is_available(source.options)
+            if not is_known or re.search(r"(^|/)(\.|__MACOSX/)", name):
+                continue
+            try:
+                content = io.BytesIO(archive.read(name))
+                inner = OpenFile(content, kind, file_name(name), source.options, source.depth + 1)
+                for piece in filter(lambda piece: piece.text.strip(), pieces(inner)):
+                    yield Piece(f"{heading}{piece.text}\n\n", note=piece.note)
+                    heading = lead = ""
+            except (MemoryError, DocumentTooLarge):
+                raise
+            except Exception:  # it is damaged or encrypted, and the others are read
+                yield Piece(heading or "\n\n", note=UNREAD)
+                lead = ""
 
 
 # --- the table ---------------------------------------------------------------------------------------------------
@@ -429,7 +258,6 @@ def _contained(source: OpenFile, files: Iterable[tuple[str, Callable[[], bytes]]
 AUDIO = "AudioConverter"
 """Sends recordings to a speech service; no other converter uses the network."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-_OPEN = "application/vnd.oasis.opendocument"
 _SCANNED = "If it was scanned, let a program for OCR add the text."
 _SCRIPTS = "If scripts make its text, save the page from a browser, and add that file."
 _STRICT = "If it is a strict Open XML workbook, save it as a usual one."
@@ -437,16 +265,11 @@ _IMAGE = {"program": "exiftool", "install": "ExifTool (https://exiftool.org)", "
 _SPEECH = {"modules": "speech_recognition pydub", "install": "pip install 'markitdown[audio-transcription]'"}
 FORMATS = (
     Format("md markdown mdx", _text, "text", "text/markdown"),
-    Format("txt text rst adoc asciidoc org log tex tsv", _text, "text", "text/plain"),
-    Format("yaml yml toml", _code, "text", "application/yaml application/toml"),
-    Format("vtt srt", _transcript, "text", "text/vtt application/x-subrip"),
+    Format("txt text rst adoc asciidoc org log tex tsv yaml yml toml vtt srt", _text, "text", "text/plain"),
     Format("pdf", _pdf_pages, "other", "application/pdf", "markitdown pdfplumber pypdfium2", when_empty=_SCANNED),
     Format("docx docm", _word, "zip", f"{_OFFICE}.wordprocessingml.document", "mammoth markitdown"),
     Format("pptx pptm", _slides, "zip", f"{_OFFICE}.presentationml.presentation", "pptx", "PptxConverter"),
     Format("xlsx xlsm", _sheets, "zip", f"{_OFFICE}.spreadsheetml.sheet", "openpyxl", when_empty=_STRICT),
-    Format("odt", _open_document, "zip", f"{_OPEN}.text"),
-    Format("odp", _open_document, "zip", f"{_OPEN}.presentation"),
-    Format("ods", _open_document, "zip", f"{_OPEN}.spreadsheet"),
     Format("xls", _by_markitdown, "other", "", "xlrd pandas", "XlsConverter", install="pip install 'markitdown[xls]'"),
     Format(
         "msg",
@@ -457,7 +280,6 @@ FORMATS = (
         "OutlookMsgConverter",
         install="pip install 'markitdown[outlook]'",
     ),
-    Format("eml mhtml mht", _mail, "other", "message/rfc822 multipart/related"),
     Format("html htm", _web_page, "text", "text/html application/xhtml+xml", when_empty=_SCRIPTS),
     Format("epub", _by_markitdown, "zip", "application/epub+zip", "", "EpubConverter"),
     Format("csv", _by_markitdown, "text", "text/csv", "", "CsvConverter"),
@@ -474,7 +296,12 @@ FORMATS = (
     Format("m4a", _by_markitdown, "other", "", converters=AUDIO, **_SPEECH),
 )
 """Of an image only the metadata is read."""
-_SAVE_AS = {"doc": "docx", "rtf": "docx", "pages": "docx", "ppt": "pptx", "key": "pptx", "numbers": "xlsx"}
+_SAVE_AS = {
+    **dict.fromkeys(("doc", "rtf", "odt", "pages"), "docx"),
+    **dict.fromkeys(("ppt", "odp", "key"), "pptx"),
+    **dict.fromkeys(("ods", "numbers"), "xlsx"),
+    **dict.fromkeys(("eml", "mhtml", "mht"), "html"),
+}
 """Types that are not read -> one as which their program can save a file."""
 BY_ENDING = {ending: format_ for format_ in FORMATS for ending in format_.endings.split()}
 BY_CONTENT_TYPE = {kind: format_.endings.split()[0] for format_ in FORMATS for kind in format_.content_types.split()}

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ from anvil.library.metadata_filter import checked_metadata, different_keys, libr
 from anvil.library.stored_documents import LibraryReader, StagedDocument
 from anvil.library.values import DocumentInfo, FileError, Ingested, LibraryDocument, Pruned
 from anvil.settings.schema import ChunkingOptions
-from anvil.system import safe_files
 from anvil.values import Progress
 from anvil.wording import counted
 
@@ -54,14 +52,6 @@ def path_of(text: str, parameter: str) -> Path:
     path = Path(os.path.abspath(os.path.expanduser(text)))
     source_name(str(path), parameter)  # it is longer now, and the working folder may have any name
     return path
-
-
-_TITLES = {
-    "rst": re.compile(r"^(?:(\S)\1{2,}[ \t]*\n[ \t]*)?(?P<title>\S.*)\n([=\-~*#^\"'`+.:_])\3{2,}[ \t]*$", re.M),
-    **dict.fromkeys(("adoc", "asciidoc"), re.compile(r"^= +(?P<title>\S.*)", re.M)),
-    "org": re.compile(r"^#\+title: *(?P<title>\S.*)", re.M | re.I),
-}
-"""File type -> how a text that is not Markdown begins with its title."""
 
 
 def text_parts(data: bytes) -> Iterator[DocumentPart]:
@@ -102,18 +92,11 @@ def described_text(
 
 
 def unchanged(reader: LibraryReader, info: DocumentInfo) -> Ingested | None:
-    """The result for a document that need not be stored: its content is in the library, by the same source, or by
-    another file that still has it and has the same metadata. None for any other."""
+    """The result for a document whose content is in the library; None for any other."""
     stored = reader.find(info.source, info.library)
-    if stored is not None:
-        return skipped(stored, info.metadata) if stored.content_hash == info.content_hash else None
-    if os.path.isabs(info.source):
-        for other in reader.with_content(info.content_hash, info.library):
-            adds_nothing = os.path.isabs(other.source) and not different_keys(other.metadata, info.metadata)
-            if adds_nothing and _has_content(other.source, info):
-                note = f"It has the same content as {other.source}, which is in the library, and was not added."
-                return replace(skipped(other, {}), source=info.source, notes=(note,))
-    return None
+    if stored is None or stored.content_hash != info.content_hash:
+        return None
+    return skipped(stored, info.metadata)
 
 
 def skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
@@ -125,14 +108,6 @@ def skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
             f"The metadata {', '.join(keys)} was not stored, because the content is the same. Use update_document.",
         )
     return Ingested("skipped", stored.doc_id, stored.source, stored.library, stored.chunk_count, notes)
-
-
-def _has_content(file: str, info: DocumentInfo) -> bool:
-    try:
-        data = safe_files.data(Path(file), info.size)
-    except OSError:  # it is gone, is larger, is a pipe, or cannot be read
-        return False
-    return hashlib.sha256(data).hexdigest() == info.content_hash
 
 
 @contextmanager
@@ -161,9 +136,7 @@ def prepared(
             check()
             chunks = chunker.cut(part.text)
             if number == 0:  # a title is in the first part, and each row of a chunk has it
-                own = _TITLES[info.file_type].search(part.text) if info.file_type in _TITLES else None
-                title = own["title"] if own else chunker.title or ""
-                staged.info = replace(info, title=" ".join(title.split()) or info.title)
+                staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
             staged.add(chunks, part.page)
             notes |= {part.note: None} if part.note else {}
         # The indexer reports its progress after each batch: that is where cancelled work stops.

