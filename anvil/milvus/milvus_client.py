@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,6 @@ _AWAY = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"UNAUTHENTICATED|auth check failure|PermissionDenied|permission deny", re.IGNORECASE)
-
-_lite: dict[str, int] = {}
-"""Milvus Lite file -> number of clients in this process."""
-_lite_lock = threading.Lock()
 
 
 class Gone(FetchError):
@@ -78,13 +75,11 @@ class Client:
             raise self._translated(error) from error
 
     def close(self) -> None:
-        """Close the connection and a Milvus Lite file. The next request opens them again."""
+        """Close the connection. The next request opens it again."""
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
             client.close()
-            if self.address.lite:
-                _release(self._uri)
 
     # --- connecting ------------------------------------------------------------------------------------------
 
@@ -99,7 +94,8 @@ class Client:
         if self.address.lite:
             if not Path(self._uri).parent.is_dir():
                 raise ConfigError(f"There is no folder for {self._uri}. Make it, or name another file.")
-            _acquire(self._uri, self.shown)
+            if find_spec("milvus_lite") is None:
+                raise ConfigError(f"{self.shown} needs Milvus Lite. Install it with: pip install milvus-lite")
         try:
             client: MilvusClient = client_class(
                 uri=self._uri,
@@ -110,7 +106,6 @@ class Client:
             )
         except Exception as error:
             if self.address.lite:
-                _release(self._uri)
                 raise Unreachable(
                     f"The Milvus Lite file {self._uri} cannot be opened. Only one process can open it at a time: end "
                     "the other one, or serve the file with 'milvus-lite server'."
@@ -151,23 +146,3 @@ def _library() -> type[MilvusClient]:
         logger.setLevel(logging.CRITICAL)
     library: type[MilvusClient] = client_class
     return library
-
-
-def _acquire(file: str, shown: str) -> None:
-    try:
-        import milvus_lite  # noqa: F401 - is it installed?
-    except ImportError as error:
-        raise ConfigError(f"{shown} needs Milvus Lite. Install it with: pip install milvus-lite") from error
-    with _lite_lock:
-        _lite[file] = _lite.get(file, 0) + 1
-
-
-def _release(file: str) -> None:
-    """Stop the server of a Milvus Lite file after its last client. pymilvus keeps it running and the file locked."""
-    from milvus_lite.server_manager import server_manager_instance
-
-    with _lite_lock:
-        _lite[file] -= 1
-        if not _lite[file]:
-            del _lite[file]
-            server_manager_instance.release_server(file)

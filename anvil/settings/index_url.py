@@ -145,8 +145,8 @@ def is_milvus(source: str) -> bool:
 
 def milvus(source: str) -> MilvusAddress:
     """The collection that ``source`` names: ``milvus://HOST:PORT[/DATABASE]/COLLECTION``, over TLS
-    ``milvus+https://...``, in a file of Milvus Lite ``milvus+lite:FILE.db/COLLECTION`` or
-    ``milvus:///FILE.db/COLLECTION``. Raises :class:`ConfigError`, never with a credential.
+    ``milvus+https://...``, in a file of Milvus Lite ``milvus+lite:FILE.db/COLLECTION``. Raises :class:`ConfigError`,
+    never with a credential.
     """
     match = _MILVUS.fullmatch(source.strip())
     if not match:
@@ -157,11 +157,10 @@ def milvus(source: str) -> MilvusAddress:
         raise ConfigError(
             f"An address of Milvus ends in the collection's name, of letters, digits and underscores: {MILVUS_FORMS}."
         )
-    if kind == "+lite" or (not kind and where.startswith("///")):
-        file = where[2:] if where.startswith("///") else where  # three slashes: no host, and an absolute path
-        if not file.lower().endswith(".db"):
+    if kind == "+lite":
+        if not where.lower().endswith(".db"):
             raise ConfigError(f"A file of Milvus Lite ends in .db. Write {MILVUS_FORMS}.")
-        return MilvusAddress(file, collection, lite=True)
+        return MilvusAddress(where, collection, lite=True)
     parts = split(("https:" if kind else "http:") + where)
     host, port = parts.hostname, parts.port
     if parts.username or parts.password:

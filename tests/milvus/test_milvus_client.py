@@ -56,19 +56,6 @@ def test_what_goes_wrong_is_raised_and_not_also_printed(
     assert capfd.readouterr() == ("", "") and logging.getLogger("pymilvus").level == logging.CRITICAL
 
 
-def test_a_file_is_let_go_of_and_opened_again(tmp_path: Path) -> None:
-    first, second = (client("milvus+lite:lite.db/docs", tmp_path) for _ in range(2))
-    assert first.ask("list_collections") == second.ask("list_collections") == []
-    first.close()
-    first.close()
-    assert second.ask("list_collections") == []
-    second.close()
-    assert first.ask("list_collections") == []  # asked again, it is open again
-    first.close()
-    held = "from milvus_lite import MilvusLite; MilvusLite('lite.db').close()"
-    subprocess.run([sys.executable, "-c", held], cwd=tmp_path, check=True, timeout=60)
-
-
 def test_a_file_that_another_process_holds_is_said_to_be(tmp_path: Path) -> None:
     script = "from milvus_lite import MilvusLite; db = MilvusLite('lite.db'); print('open', flush=True); input()"
     with subprocess.Popen(

@@ -133,7 +133,7 @@ def test_a_cluster_that_is_away_is_told_by_each_question(work: Path, tmp_path: P
 def test_a_file_of_milvus_lite_needs_no_server(work: Path, tmp_path: Path) -> None:
     source = "milvus+lite:lite.db/docs"
     index = work / "docs/.anvil/index.db"
-    in_process.program("export", "--index", index, "--to", source, cwd=tmp_path)
+    program("export", "--index", index, "--to", source, cwd=tmp_path)
     found = printed("search", "--index", source, "--provider", "none", "certificates expire", cwd=tmp_path)
     assert found["results"][0]["metadata"]["file_path"] == "guides/checks.md"
 
