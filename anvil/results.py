@@ -6,7 +6,7 @@ All are immutable. A build and a check do not import them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from anvil.values import OPAQUE, OPTIONAL, SEVERAL, UNSENT, USUAL, ChunkMetadata, PageChunk
@@ -207,13 +207,6 @@ class Freshness:
             pending_vectors=sum(part.pending_vectors for part in parts.values()),
             notes=(*(f"{label}: {note}" for label in parts if label in shown for note in parts[label].notes), *notes),
         )
-
-    def shortened(self, most: int) -> Freshness:
-        """With at most ``most`` pages of a kind, and a note on how many there are where there are more."""
-        kinds = (self.refreshed, "updated for this answer"), (self.removed, "removed since the index was built")
-        notes = [f"{len(pages):,} pages were {how}." for pages, how in kinds if len(pages) > most]
-        refreshed, removed = self.refreshed[:most], self.removed[:most]
-        return replace(self, refreshed=refreshed, removed=removed, notes=(*self.notes, *notes)) if notes else self
 
     @property
     def difference(self) -> str | None:

@@ -15,8 +15,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from anvil._version import __version__
-from anvil.build.report import BuildReport
-from anvil.cli.output import ProgressLines
+from anvil.build.report import BuildReport, ProgressLines
 from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
 from anvil.wording import counted

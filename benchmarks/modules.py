@@ -6,9 +6,9 @@
 A module is passed when one of its functions is called. What runs while a module is imported does not count. Five are
 counted: ``search_docs`` of a server over a pipe that has answered before; the same search with ``anvil.open``; with it,
 a build after one page was edited; a build from nothing on the command line; and ``mkdocs build`` with the plugin, after
-an edit of one page. The pages lie outside of git, which would add a few. "Border": calls from the API object to the
-live index and back ("callbacks"), in that search; the end of a ``with`` block is no call. Counts, not times: the hook
-makes all slow.
+an edit of one page. The pages lie outside of git, which would add a few. What the watcher of files does by its clock
+does not count. "Border": calls from the API object to the live index and back ("callbacks"), in that search; the end of
+a ``with`` block is no call. Counts, not times: the hook makes all slow.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def place(frame):
     return "plugin/" + name[len(plugin):] if name.startswith(plugin) else ""
 
 def hook(frame, event, argument):
+    if threading.current_thread().name == "anvil-watcher":
+        return  # it looks at the folder each second, whether or not there is a search
     module = place(frame) if event == "call" else ""
     if not module or frame.f_code.co_name == "<module>":
         return

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mkdocs.utils import is_markdown_file
@@ -16,9 +17,9 @@ from anvil.formats import patterns
 from anvil.formats.data_formats import canonical
 from anvil.settings.schema import SourceOptions
 from anvil.site_markdown.paths_and_links import SitePlace
-from anvil.sites import page_addresses
-from anvil.sites.html_page import Fragment
-from anvil.sites.page_content import words
+from anvil.sites import html_tree, page_addresses
+from anvil.sites.html_to_markdown import Converted, to_markdown
+from anvil.sites.page_content import headings_of, whole_content, words, words_of
 from anvil.text import front_matter
 from anvil.text.rendered_sections import Heading
 from anvil.values import SEPARATOR, UNKNOWN_TIME, Document, KnownTimes, Scan, Skipped
@@ -69,6 +70,31 @@ class Choice:
 
 def _fits(globs: Iterable[str], path: str) -> bool:
     return any(patterns.matches(pattern, path) for pattern in globs)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """The HTML of a page's content: all its headings in order, also those that are no sections of its Markdown, and its
+    words."""
+
+    html: str
+    headings: tuple[Heading, ...]
+    words: tuple[str, ...]
+
+    @cached_property
+    def converted(self) -> Converted:
+        """The HTML as Markdown, converted when it is asked for: few pages need it, and it takes longer than the rest.
+        Raises :class:`html_tree.Unreadable` for one that is too deep."""
+        return to_markdown(whole_content(self.html))
+
+
+def read_fragment(html: str) -> Fragment:
+    """Read the content of a page; one that is too deep has no headings and no words."""
+    try:
+        content = whole_content(html)
+    except html_tree.Unreadable:
+        return Fragment(html, (), ())
+    return Fragment(html, headings_of(content), tuple(words_of(content)))
 
 
 def is_bare(page: Page, content: Fragment) -> bool:

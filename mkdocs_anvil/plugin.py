@@ -25,11 +25,10 @@ from mkdocs.structure.files import Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
-import anvil
+from anvil import api
 from anvil.agents import skill
 from anvil.agents.pointer import SiteAccess
-from anvil.build.report import BuildReport
-from anvil.cli.output import ProgressLines
+from anvil.build.report import BuildReport, ProgressLines
 from anvil.doc_tests import suite_report
 from anvil.embedding.provider import PROVIDERS
 from anvil.errors import AnvilError
@@ -43,7 +42,6 @@ from anvil.site_markdown import llms, paths_and_links, site_files
 from anvil.site_markdown.page_file import page_of
 from anvil.site_markdown.site_files import PlacedPage
 from anvil.sites import page_addresses
-from anvil.sites.html_page import Fragment, read_fragment
 from anvil.system import safe_files
 from anvil.values import Document
 from anvil.wording import counted
@@ -193,9 +191,9 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
 
     def __init__(self) -> None:
         self._serving = self._dirty = False
-        self._opened: anvil.Anvil | None = None
+        self._opened: api.Anvil | None = None
         self._settings: Config | None = None
-        self._contents: dict[str, Fragment] = {}
+        self._contents: dict[str, pages.Fragment] = {}
         """HTML of a page -> what was read of it. 'mkdocs serve' keeps it, so that only edited pages are read again."""
         self._forget()
 
@@ -305,7 +303,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         kept = Path(self._settings.index)
         publish.keep_out_of_git(kept.parent, parents=True)
         if self._opened is None:
-            self._opened = anvil.open(config=self._settings, progress=ProgressLines(log.info))
+            self._opened = api.open(config=self._settings, progress=ProgressLines(log.info))
         assert self._opened.tree is not None
         source = pages.PagesSource(
             documents,
@@ -321,7 +319,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
         expand = pages.expansion(config)
         wanted = {path: shown for path, shown in self._shown.items() if choice.wants(path, shown[0].meta)}
-        self._contents = {html: self._contents.get(html) or read_fragment(html) for _, html in wanted.values()}
+        self._contents = {html: self._contents.get(html) or pages.read_fragment(html) for _, html in wanted.values()}
         documents, converted_paths = [], []
         for path, (page, html) in wanted.items():
             content = self._contents[html]

@@ -36,6 +36,7 @@ sys.path.insert(0, str(ROOT))
 from anvil.errors import AnvilError  # noqa: E402
 from anvil.settings.schema import ChunkingOptions  # noqa: E402
 from anvil.text import chunker, markdown_sections, visible_text  # noqa: E402
+from anvil.text.headings import window_header  # noqa: E402
 
 PROJECTS = ROOT / "scripts" / "model_projects.toml"
 QUESTIONS = ROOT / "scripts" / "model_questions.tsv"
@@ -158,7 +159,7 @@ def inline(markdown: str) -> str:
 
 def header(passage: Passage) -> str:
     """Title and headings as Anvil embeds them."""
-    return chunker.window_header(passage.title, passage.heading_path)
+    return window_header(passage.title, passage.heading_path)
 
 
 def pair(name: str, kind: str, query: str, page: str, headings: str) -> Pair:

@@ -17,7 +17,7 @@ tests=(
   tests/documents/test_file_watcher.py
   tests/index_file/test_{publish,publish_lock,verify}.py
   tests/text/test_{front_matter,markdown_sections}.py
-  tests/sites/test_html_page_fragment.py
+  tests/sites/test_page_content.py
   tests/e2e/mcp/test_tools.py
   tests/server/test_stdio.py
   tests/library/test_converter.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}

@@ -22,9 +22,8 @@ from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.index_file import connection, fts_table, publish, verify
-from anvil.index_file.connection import signature
 from anvil.index_file.manifests import settings
-from anvil.index_file.reader import Reader
+from anvil.index_file.reader import Reader, signature
 from anvil.index_file.writer import Writer
 from anvil.requests import BuildRequest
 from anvil.settings.schema import INDEX_FOLDER, Chunking

@@ -1,9 +1,9 @@
-"""The result of a build: what the API returns, and the command prints as JSON."""
+"""What a build reports: its result, which the API returns and the command prints as JSON, and its progress in lines."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -73,3 +73,21 @@ def report_on(
         seconds=time.perf_counter() - started,
         size_bytes=index.stat().st_size,
     )
+
+
+class ProgressLines:
+    """A :data:`anvil.values.Progress` that writes ``reading 3 of 9`` from time to time while a stage takes long."""
+
+    def __init__(self, write: Callable[[str], None], first_s: float = 5.0, interval_s: float = 5.0) -> None:
+        """``first_s``: time from the begin of a stage to its first line. ``interval_s``: time between two."""
+        self._write = write
+        self._first_s, self._interval_s = first_s, interval_s
+        self._stage, self._next = "", 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._next = stage, now + self._first_s
+        elif total > 1 and now >= self._next:
+            self._write(f"{stage} {done} of {total}")
+            self._next = now + self._interval_s

@@ -22,7 +22,8 @@ from anvil.index_file.table_rows import ChunkText, most_chunks, quantized, windo
 from anvil.index_file.writer import Writer
 from anvil.settings.schema import Chunking, SiteOptions
 from anvil.text import chunker, generator_urls
-from anvil.text.chunker import OVERLAP_TOKENS, cut_windows, window_header
+from anvil.text.chunker import OVERLAP_TOKENS, cut_windows
+from anvil.text.headings import window_header
 from anvil.text.includes import source_line
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Scan, Skipped, Window, silent
 from anvil.wording import full_heading

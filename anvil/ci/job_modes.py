@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from anvil.build.report import BuildReport
+from anvil.build.report import BuildReport, ProgressLines
 from anvil.ci import previous_indexes, pull_request, summary
 from anvil.ci.runners import MAX_ANNOTATIONS, Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
 from anvil.cli.options import option_words
-from anvil.cli.output import ProgressLines, relative
+from anvil.cli.output import relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
 from anvil.impact.settings import ImpactOptions

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -147,6 +147,8 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
         finally:
             bar.stop()
     else:
+        from anvil.build.report import ProgressLines
+
         yield ProgressLines(warn, first_s=1.0)
 
 
@@ -186,21 +188,3 @@ NO = 1
 """The answer is no: stale, refused, different."""
 ERROR = 2
 """It could not be done: an error, or wrong arguments."""
-
-
-class ProgressLines:
-    """A :data:`anvil.values.Progress` that writes ``reading 3 of 9`` from time to time while a stage takes long."""
-
-    def __init__(self, write: Callable[[str], None], first_s: float = 5.0, interval_s: float = 5.0) -> None:
-        """``first_s``: time from the begin of a stage to its first line. ``interval_s``: time between two."""
-        self._write = write
-        self._first_s, self._interval_s = first_s, interval_s
-        self._stage, self._next = "", 0.0
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if stage != self._stage:
-            self._stage, self._next = stage, now + self._first_s
-        elif total > 1 and now >= self._next:
-            self._write(f"{stage} {done} of {total}")
-            self._next = now + self._interval_s

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from anvil import registry
 from anvil.errors import AnvilError, ConfigError, ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
 
@@ -208,9 +208,7 @@ def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider
     if name not in PROVIDERS:
         names = ", ".join(sorted(PROVIDERS))
         raise ConfigError(f"Unknown embedding provider {name!r}. Choose one of: {names}.")
-    kind = PROVIDERS[name]
-    provider: EmbeddingProvider = (registry.load(kind) if isinstance(kind, str) else kind)(settings)
-    return provider
+    return PROVIDERS[name](settings)
 
 
 def create_cached_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
@@ -246,12 +244,12 @@ def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str
     return f"{models} Rebuild the index, or set embedding.model to that model."
 
 
-PROVIDERS: dict[str, str | Callable[[EmbeddingSettings], EmbeddingProvider]] = {
-    "local": "anvil.embedding.local:LocalProvider",
-    "openai": "anvil.embedding.openai:OpenAIProvider",
+PROVIDERS: dict[str, Callable[[EmbeddingSettings], EmbeddingProvider]] = {
+    "local": lambda settings: import_module("anvil.embedding.local").LocalProvider(settings),
+    "openai": lambda settings: import_module("anvil.embedding.openai").OpenAIProvider(settings),
     "none": NoProvider,
 }
-"""Name -> the class, or its place where its module, and with it a library, is imported for this provider only."""
+"""Name -> what makes the provider. Its module, and with it a library, is imported for this provider only."""
 
 
 # --- executors -------------------------------------------------------------------------------------------

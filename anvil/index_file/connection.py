@@ -252,30 +252,6 @@ def fill(target: apsw.Connection, source: apsw.Connection) -> None:
             backup.step(10_000)  # in steps, so that Ctrl-C is noticed in between
 
 
-def signature(path: Path) -> tuple[int, ...] | None:
-    """Numbers that differ between a file at ``path`` and the next that is there; None without a file."""
-    try:
-        state = os.stat(path)
-    except OSError:
-        return None
-    # The inode, too: a file that is renamed here may have the last one's size and, if it was copied with it, its time.
-    # The last is the time of the change itself, which no program sets: a file may be written over with its time kept.
-    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
-
-
-@contextlib.contextmanager
-def answering(place: object) -> Iterator[None]:
-    """A context for queries to an index that was checked: what SQLite raises now is damage done to the file since.
-
-    Raises :class:`ArtifactRejected` for it.
-    """
-    try:
-        yield
-    except (apsw.Error, UnicodeDecodeError) as error:
-        advice = rebuild_advice(Path(str(place)))
-        raise ArtifactRejected(f"{place} was damaged since it was opened ({error}).", advice) from error
-
-
 def rebuild_advice(path: Path) -> str:
     """A sentence: how an index that cannot be used is made again."""
     return REBUILD_SITE if is_marked_as_site(path) else REBUILD

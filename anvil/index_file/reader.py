@@ -6,16 +6,21 @@ need a lock around each call.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, starmap
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
 from anvil.documents import document_source
+from anvil.errors import ArtifactRejected
+from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument, VectorRows
 from anvil.text import visible_text
@@ -54,6 +59,30 @@ BARE_WINDOW = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
 """A condition: the window ``w`` has no vector."""
 LACKING = f"({UNCUT} OR EXISTS ({_OWN_WINDOWS} AND {BARE_WINDOW}))"
 """A condition: the chunk ``c`` lacks windows, or its windows lack vectors."""
+
+
+def signature(path: Path) -> tuple[int, ...] | None:
+    """Numbers that differ between a file at ``path`` and the next that is there; None without a file."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    # The inode, too: a file that is renamed here may have the last one's size and, if it was copied with it, its time.
+    # The last is the time of the change itself, which no program sets: a file may be written over with its time kept.
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+@contextlib.contextmanager
+def answering(place: object) -> Iterator[None]:
+    """A context for queries to an index that was checked: what SQLite raises now is damage done to the file since.
+
+    Raises :class:`ArtifactRejected` for it.
+    """
+    try:
+        yield
+    except (apsw.Error, UnicodeDecodeError) as error:
+        advice = connections.rebuild_advice(Path(str(place)))
+        raise ArtifactRejected(f"{place} was damaged since it was opened ({error}).", advice) from error
 
 
 class IndexReader(Protocol):

@@ -150,7 +150,8 @@ def _word(source: OpenFile) -> Iterator[Piece]:
     import mammoth
     from markitdown.converter_utils.docx.pre_process import pre_process_docx  # formulas
 
-    from anvil.sites.html_page import read_fragment
+    from anvil.sites.html_to_markdown import to_markdown
+    from anvil.sites.page_content import whole_content
 
     html = mammoth.convert_to_html(
         pre_process_docx(source.file),
@@ -159,7 +160,7 @@ def _word(source: OpenFile) -> Iterator[Piece]:
     ).value
     for box, mark in (('<input checked="checked" type="checkbox" />', "[x]"), ('<input type="checkbox" />', "[ ]")):
         html = html.replace(box, mark)
-    yield Piece(read_fragment(html).converted.markdown)
+    yield Piece(to_markdown(whole_content(html)).markdown)
 
 
 def _web_page(source: OpenFile) -> Iterator[Piece]:

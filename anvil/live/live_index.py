@@ -121,8 +121,8 @@ class LiveIndex:
         """When the last comparison began (monotonic)."""
         self._all_read = False
         """Whether a first, partial index has all pages already, so that a build need not read them for answers."""
-        self._semantic = False
-        """Whether the last search compared vectors, so that the next question is worth embedding before the lock."""
+        self._query_model: EmbeddingProvider | None = None
+        """That of the last search, if it compared vectors: the next question is then embedded ahead of the lock."""
         self._build_progress: Progress = silent
         self._changes: list[Changes] = []
         self._listeners: list[Callable[[Changes], None]] = []
@@ -170,7 +170,7 @@ class LiveIndex:
         if self._background:
             self.start()
         self.ensure_available(wait=not self._background)
-        from anvil.index_file import connection
+        from anvil.index_file.reader import answering
 
         try:
             with self.lock:
@@ -182,9 +182,9 @@ class LiveIndex:
                     self._changes.append(document_source.compare(indexed_before, copy.indexed))
                 if by_meaning or (search is not None and search.mode != "keyword"):
                     self._await_vectors(copy, search)
-                with connection.answering(copy.where):
+                with answering(copy.where):
                     if by_meaning or search is not None:  # the next question is embedded ahead of the lock, if of use
-                        self._semantic = copy.searcher.semantic
+                        self._query_model = copy.searcher.provider if copy.searcher.semantic else None
                     yield copy
         except NotFound as error:
             if self._reading:
@@ -196,12 +196,13 @@ class LiveIndex:
 
     def embed_query(self, request: SearchRequest) -> QueryVector | None:
         """The query embedded, ahead of :meth:`query` and without the lock; None where that is not needed yet."""
-        if self.closed or not self._semantic or request.mode == "keyword":
+        model = self._query_model
+        if self.closed or model is None or request.mode == "keyword":
             return None
         still_wanted()
         from anvil.search.searcher import embed_query
 
-        return embed_query(request.query, self._corpus.provider)
+        return embed_query(request.query, model)
 
     def freshness(self, copy: MemoryCopy, search_notes: Sequence[str] = ()) -> Freshness:
         """How the answer of a search compares with the documents. Inside :meth:`query`."""
@@ -223,7 +224,7 @@ class LiveIndex:
     def obstacle(self, copy: MemoryCopy) -> str | None:
         """Why queries cannot be compared with the vectors here, and what ends that; None where they can. Inside
         :meth:`query`."""
-        if not self.will_embed_again(copy):
+        if copy.searcher.obstacle is None or not self.will_embed_again(copy):
             return copy.searcher.obstacle
         meta, now = copy.reader.meta(), copy.provider.model
         before = f"with {meta['embedding_model']}" if meta["embedding_dimensions"] != "0" else "without vectors"
@@ -432,14 +433,13 @@ class LiveIndex:
             self.ensure_available(wait=True)
             with self.lock:
                 copy = self._refreshed(time.monotonic())
-                self._semantic = copy.searcher.semantic
+                self._query_model = model = copy.searcher.provider if copy.searcher.semantic else None
             self.embed_query(SearchRequest("warm"))
             with self.lock:
-                if self._semantic and not self.closed:
+                if model is not None and not self.closed:
                     copy.searcher.index.warm()
-            passages = self._corpus.provider.passages
-            if self._semantic and passages is not None and not self.closed:
-                passages.warm()
+            if model is not None and model.passages is not None and not self.closed:
+                model.passages.warm()
         except AnvilError as error:  # each query raises it again
             logger.debug("Nothing was opened ahead of the first question: %s", error)
         finally:

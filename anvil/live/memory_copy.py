@@ -18,9 +18,8 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection, writer
-from anvil.index_file.connection import signature
 from anvil.index_file.manifests import recalled_chunking, settings
-from anvil.index_file.reader import Reader
+from anvil.index_file.reader import Reader, signature
 from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view

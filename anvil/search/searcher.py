@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anvil.embedding.passages import HeadedText
-from anvil.embedding.provider import EmbeddingProvider, explain_mismatch
+from anvil.embedding.provider import EmbeddingProvider, explain_mismatch, uncached
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats import characters, patterns
 from anvil.index_file.reader import IndexReader
@@ -30,7 +30,7 @@ from anvil.search.page_versions_and_moves import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
 from anvil.search.sections_and_budget import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
-from anvil.text.chunker import window_header
+from anvil.text.headings import window_header
 from anvil.values import SEPARATOR, address
 from anvil.wording import closest_paths, full_heading
 from anvil.wording import shown as quoted
@@ -187,7 +187,7 @@ class Searcher:
 
     def __init__(self, index: SearchableIndex, provider: EmbeddingProvider) -> None:
         self.index = index
-        self.provider = provider
+        self.provider = uncached(provider)  # its cache is for documents
         meta = index.reader.meta()
         self.obstacle = semantic_obstacle(meta, provider)
         """Why queries cannot be compared with the vectors here: a sentence; None where they can."""

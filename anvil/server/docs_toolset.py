@@ -20,7 +20,7 @@ from anvil.values import Progress, address
 from anvil.wording import first_of
 
 if TYPE_CHECKING:
-    from anvil.results import SearchResult
+    from anvil.results import Freshness, SearchResult
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "
@@ -62,7 +62,18 @@ def _search(opened: Anvil, given: dict[str, Any], *, more_chars: int = 0, logs: 
         from anvil.doc_tests import question_log
 
         question_log.record(opened.question_log, opened.name, given["query"], result)
-    return replace(result, freshness=result.freshness.shortened(MAX_REFRESHED))
+    return replace(result, freshness=_shortened(result.freshness))
+
+
+def _shortened(freshness: Freshness) -> Freshness:
+    """With at most ``MAX_REFRESHED`` pages of a kind, and a note on how many there are where there are more."""
+    refreshed, removed = freshness.refreshed, freshness.removed
+    kinds = (refreshed, "updated for this answer"), (removed, "removed since the index was built")
+    notes = [f"{len(pages):,} pages were {how}." for pages, how in kinds if len(pages) > MAX_REFRESHED]
+    if not notes:
+        return freshness
+    refreshed, removed = refreshed[:MAX_REFRESHED], removed[:MAX_REFRESHED]
+    return replace(freshness, refreshed=refreshed, removed=removed, notes=(*freshness.notes, *notes))
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
-from anvil.errors import AnvilError
 from anvil.formats.characters import json_line, log_line
 
 LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
@@ -30,23 +29,6 @@ MAX_FOREIGN_CHARACTERS = 500
 def event(level: int, message: str, **fields: Any) -> None:
     """Log ``message`` with named values, which are fields of their own in JSON lines."""
     log.log(level, message, extra={FIELDS: fields})
-
-
-@contextmanager
-def timed(tool: str) -> Iterator[None]:
-    """Log how a call ended, and after how long."""
-    started = time.perf_counter()
-    outcome = "answered"
-    try:
-        yield
-    except AnvilError:
-        outcome = "refused"
-        raise
-    except BaseException as error:
-        outcome = "failed" if isinstance(error, Exception) else "cancelled"
-        raise
-    finally:
-        event(logging.DEBUG, f"{tool} {outcome}", tool=tool, ms=round((time.perf_counter() - started) * 1000, 3))
 
 
 def configure(level: str = "info", form: str = "text") -> None:

@@ -307,7 +307,7 @@ class Conversation:
         def run() -> None:
             token = (params.get("_meta") or {}).get("progressToken")
             try:
-                with self._reporter.sent(token, self._notify):
+                with contextlib.nullcontext() if token is None else self._reporter.sent(token, self._notify):
                     result = self._shaped(method, self._answers.answer(method, params))
                 line = _line({"id": request, "result": result})
             except ProtocolError as error:

@@ -7,8 +7,6 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from html import unescape
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -16,21 +14,18 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from anvil.formats.data_formats import canonical
 from anvil.sites import html_to_markdown as markdown
 from anvil.sites import html_tree, page_addresses, site_pages
-from anvil.sites.generators import GENERIC, Generator
+from anvil.sites.generators import Generator
 from anvil.sites.html_tree import Element, Tree
 from anvil.sites.page_content import (
     INERT,
     NO_RULES,
-    Content,
     PageRules,
     content_of,
     edit_url,
     generator_of,
-    headings_of,
     outermost,
     text_of,
     words,
-    words_of,
 )
 from anvil.sites.site_pages import PageFacts
 from anvil.text import front_matter
@@ -87,35 +82,6 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         images=converted.images,
     )
     return PageContent(converted.markdown, converted.headings, facts)
-
-
-@dataclass(frozen=True)
-class Fragment:
-    """HTML that is content as a whole, as a generator gives it to its plugins: all its headings in order, also those
-    that are no sections of its Markdown, and its words."""
-
-    html: str
-    headings: tuple[Heading, ...]
-    words: tuple[str, ...]
-
-    @cached_property
-    def converted(self) -> markdown.Converted:
-        """The HTML as Markdown, converted when it is asked for: few pages need it, and it takes longer than the rest.
-        Raises :class:`html_tree.Unreadable` for one that is too deep."""
-        return markdown.to_markdown(_whole(self.html))
-
-
-def read_fragment(html: str) -> Fragment:
-    """Read the content of a page without the page around it; one that is too deep has no headings and no words."""
-    try:
-        content = _whole(html)
-    except html_tree.Unreadable:
-        return Fragment(html, (), ())
-    return Fragment(html, headings_of(content), tuple(words_of(content)))
-
-
-def _whole(html: str) -> Content:
-    return content_of(html_tree.parse(html), PageRules(content=("body",)), GENERIC)
 
 
 def _has_text(tree: Tree) -> bool:

@@ -139,6 +139,12 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     return Content(tuple(roots), skipped, entries)
 
 
+def whole_content(html: str) -> Content:
+    """The content of HTML that is content as a whole, as a generator gives it to its plugins. Raises
+    :class:`html_tree.Unreadable` for one that is too deep."""
+    return content_of(html_tree.parse(html), PageRules(content=("body",)), GENERIC)
+
+
 def _by_general_rules(tree: Tree) -> list[Element]:
     """The content of a page whose generator has no rule that fits it."""
     title = html_tree.first(tree, _TITLE)

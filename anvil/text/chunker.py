@@ -15,7 +15,7 @@ from anvil.formats.characters import LINE_END
 from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import Chunking, ChunkingOptions, FixedChunks
 from anvil.text import headings, visible_text
-from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
+from anvil.values import Block, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 12
 """Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
@@ -238,53 +238,8 @@ def _safe(text: str, at: int, cut: int) -> int:
 
 # --- windows ---------------------------------------------------------------------------------------------
 
-MAX_HEADER_TOKENS = 48
-"""A fifth of what the bundled model reads; a longer header would take the place of text."""
-
 OVERLAP_TOKENS = 32
 """Tokens that neighbouring windows share: a sentence or two, so that one at a border is whole in one of them."""
-
-_PART_OF = lazy_pattern(r" \[part \d+/\d+\]$")
-_ESTIMATED_WORD = lazy_pattern(r"[^\W_]+|\S")
-
-
-def window_header(title: str, heading_path: str) -> str:
-    """The header of a chunk's windows: page title and breadcrumb, without a second title and without ``[part 2/3]``.
-
-    It has about 48 tokens at most, by an estimate without the model's tokenizer. Of a longer one, the headings next to
-    the title are removed first, then the end is cut.
-    """
-    title = " ".join(title.split())
-    path = _PART_OF.sub("", heading_path)
-    names = [] if path == ROOT else path.split(SEPARATOR)
-    # Mostly the h1 is the page's title. Compared with the whole title, because a title may hold a separator itself.
-    if path == title or path.startswith(title + SEPARATOR):
-        names = path.removeprefix(title).removeprefix(SEPARATOR).split(SEPARATOR)
-    names = [name for name in names if name]
-    while len(names) > 1 and _estimate(SEPARATOR.join([title, *names])) > MAX_HEADER_TOKENS:
-        names.pop(0)
-    text = SEPARATOR.join([name for name in [title, *names] if name])
-    if _estimate(text) > MAX_HEADER_TOKENS and names:
-        text = names[-1]
-    return _fit_header(text)
-
-
-def _cost(word: str) -> int:
-    """Tokens of a word: an upper bound for WordPiece, except for random letters."""
-    return -(-len(word) // 3) if word.isascii() else len(word)
-
-
-def _estimate(text: str) -> int:
-    return sum(_cost(word[0]) for word in _ESTIMATED_WORD.finditer(text))
-
-
-def _fit_header(text: str) -> str:
-    left = MAX_HEADER_TOKENS
-    for word in _ESTIMATED_WORD.finditer(text):
-        left -= _cost(word[0])
-        if left < 0:
-            return text[: word.start()].rstrip() or text[:MAX_HEADER_TOKENS]
-    return text
 
 
 def cut_windows(

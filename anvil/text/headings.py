@@ -1,4 +1,5 @@
-"""What a heading is called and how it is reached: its plain text, its anchor, its breadcrumb; and the title of a page.
+"""What a heading is called and how it is reached: its plain text, its anchor, its breadcrumb; the title of a page; and
+the header of a text that a model reads.
 
 Pure functions over one heading's own line of Markdown, and over the titles of a page, whose breadcrumbs and anchors are
 unique. Anchors are those that site generators make of a heading's text.
@@ -392,3 +393,50 @@ def page_title(path: str, given: str | None, headings: Iterable[tuple[int, str]]
     candidates = ["" if is_of_part else own, stem, posixpath.basename(folder), own]
     candidates += [first[1]] if first is not None else []
     return next((title for title in candidates if not says_nothing(title)), own or stem)
+
+
+# --- the header of a text that a model reads ---------------------------------------------------------------
+
+MAX_HEADER_TOKENS = 48
+"""A fifth of what the bundled model reads; a longer header would take the place of text."""
+_PART_OF = lazy_pattern(r" \[part \d+/\d+\]$")
+_ESTIMATED_WORD = lazy_pattern(r"[^\W_]+|\S")
+
+
+def window_header(title: str, heading_path: str) -> str:
+    """The header of a chunk's windows: page title and breadcrumb, without a second title and without ``[part 2/3]``.
+
+    It has about 48 tokens at most, by an estimate without the model's tokenizer. Of a longer one, the headings next to
+    the title are removed first, then the end is cut.
+    """
+    title = " ".join(title.split())
+    path = _PART_OF.sub("", heading_path)
+    names = [] if path == ROOT else path.split(SEPARATOR)
+    # Mostly the h1 is the page's title. Compared with the whole title, because a title may hold a separator itself.
+    if path == title or path.startswith(title + SEPARATOR):
+        names = path.removeprefix(title).removeprefix(SEPARATOR).split(SEPARATOR)
+    names = [name for name in names if name]
+    while len(names) > 1 and _estimate(SEPARATOR.join([title, *names])) > MAX_HEADER_TOKENS:
+        names.pop(0)
+    text = SEPARATOR.join([name for name in [title, *names] if name])
+    if _estimate(text) > MAX_HEADER_TOKENS and names:
+        text = names[-1]
+    return _fit_header(text)
+
+
+def _cost(word: str) -> int:
+    """Tokens of a word: an upper bound for WordPiece, except for random letters."""
+    return -(-len(word) // 3) if word.isascii() else len(word)
+
+
+def _estimate(text: str) -> int:
+    return sum(_cost(word[0]) for word in _ESTIMATED_WORD.finditer(text))
+
+
+def _fit_header(text: str) -> str:
+    left = MAX_HEADER_TOKENS
+    for word in _ESTIMATED_WORD.finditer(text):
+        left -= _cost(word[0])
+        if left < 0:
+            return text[: word.start()].rstrip() or text[:MAX_HEADER_TOKENS]
+    return text

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("mkdocs")
-from anvil.sites.html_page import read_fragment
 from mkdocs_anvil import pages, plugin
 
 
@@ -68,4 +67,4 @@ def test_the_kept_index_is_named_for_its_documents(tmp_path: Path, docs: str, na
     ],
 )
 def test_html_says_what_its_markdown_lacks(markdown: str, html: str, wanted: bool) -> None:
-    assert pages.is_incomplete(markdown, read_fragment(html)) is wanted
+    assert pages.is_incomplete(markdown, pages.read_fragment(html)) is wanted

@@ -680,7 +680,8 @@ def test_a_semantic_score_is_the_cosine(lighthouse: Searcher, local: EmbeddingPr
     ):
         windows = reader.windows_of(row)
         assert len(windows) == 1, "one window each, so that its text is known"
-        from anvil.text.chunker import window_header, window_text
+        from anvil.text.chunker import window_text
+        from anvil.text.headings import window_header
 
         text = window_text(window_header(title, heading), content[windows[0][0] : windows[0][1]])
         exact = float(local.embed([text]).vectors[0] @ vector)

@@ -6,11 +6,10 @@ import re
 import time
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.text.chunker import cut_windows, window_header, window_text
+from anvil.text.chunker import cut_windows, window_text
 from tests.text.test_markdown_sections import any_text
 
 
@@ -90,29 +89,3 @@ def test_windows_take_linear_time() -> None:
     began = time.thread_time()
     assert len(cut_windows(text, "T", spans, 1, 64, 31)) > 1_000
     assert time.thread_time() - began < 4
-
-
-@pytest.mark.parametrize(
-    ("title", "path", "expected"),
-    [
-        ("Guide", "Guide > Install > Linux", "Guide > Install > Linux"),
-        ("Guide", "Install > Linux [part 2/3]", "Guide > Install > Linux"),
-        ("Guide", "Guide [part 1/2]", "Guide"),
-        ("Guide", "(root)", "Guide"),
-        ("Guide", "Guidelines", "Guide > Guidelines"),
-        ("Guide", "Install [2]", "Guide > Install [2]"),
-        ("", "Install", "Install"),
-        ("", "(root)", ""),
-    ],
-)
-def test_header(title: str, path: str, expected: str) -> None:
-    assert window_header(title, path) == expected
-
-
-def test_a_header_is_bounded_and_keeps_title_and_leaf() -> None:
-    path = " > ".join(f"Heading of level {n} with quite a few words in it" for n in range(1, 7))
-    short = window_header("The page", path)
-    assert len(tokens(short)) <= 48
-    assert short.startswith("The page > ") and short.endswith("Heading of level 6 with quite a few words in it")
-    assert len(tokens(window_header("word " * 500, "x"))) <= 48
-    assert len(window_header("界" * 500, "語" * 500)) <= 48

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from markdown.extensions.toc import unique
 
-from anvil.text.headings import MAX_TITLE, Anchors, attributes, breadcrumbs, plain, slug, under_heading
+from anvil.text.headings import MAX_TITLE, Anchors, attributes, breadcrumbs, plain, slug, under_heading, window_header
 
 TITLES = {
     '`<ClientOnly />` <Badge type="info" text="component" />': "<ClientOnly />",
@@ -150,3 +151,33 @@ def test_github_numbers_begin_at_one() -> None:
 )
 def test_the_text_under_a_heading(section: str, text: str) -> None:
     assert under_heading(section) == text
+
+
+PIECE = re.compile(r"[^\W_]{1,4}|[^\w\s]|_")
+"""A token of a model, about: up to four letters, or a sign."""
+
+
+@pytest.mark.parametrize(
+    ("title", "path", "expected"),
+    [
+        ("Guide", "Guide > Install > Linux", "Guide > Install > Linux"),
+        ("Guide", "Install > Linux [part 2/3]", "Guide > Install > Linux"),
+        ("Guide", "Guide [part 1/2]", "Guide"),
+        ("Guide", "(root)", "Guide"),
+        ("Guide", "Guidelines", "Guide > Guidelines"),
+        ("Guide", "Install [2]", "Guide > Install [2]"),
+        ("", "Install", "Install"),
+        ("", "(root)", ""),
+    ],
+)
+def test_window_header(title: str, path: str, expected: str) -> None:
+    assert window_header(title, path) == expected
+
+
+def test_a_window_header_is_bounded_and_keeps_title_and_leaf() -> None:
+    path = " > ".join(f"Heading of level {n} with quite a few words in it" for n in range(1, 7))
+    short = window_header("The page", path)
+    assert len(PIECE.findall(short)) <= 48
+    assert short.startswith("The page > ") and short.endswith("Heading of level 6 with quite a few words in it")
+    assert len(PIECE.findall(window_header("word " * 500, "x"))) <= 48
+    assert len(window_header("界" * 500, "語" * 500)) <= 48
