@@ -106,13 +106,12 @@ def status(given: RepositoryOptions, as_json: bool) -> None:
 @command.command("tasks", epilog="Example: anvil context tasks specs/001-login --status all")
 @repository
 @click.option("--status", type=click.Choice(["open", "done", "all"]), default="open", show_default=True)
-@click.option("--label", metavar="LABEL", help="Only tasks with this label, such as US1.")
 @options.as_json
 @click.argument("path", required=False)
-def tasks(given: RepositoryOptions, status: str, label: str | None, as_json: bool, path: str | None) -> None:
+def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None) -> None:
     """List the check boxes of all artifacts, or of those in PATH."""
     with output.progress() as progress, given.open(progress) as context:
-        listed, note = context.tasks(status, path, label), context.unmarked(path)
+        listed, note = context.tasks(status, path), context.unmarked(path)
         reasons = _reasons(context, listed or path)
     if as_json:
         output.print_json(listed)
@@ -121,8 +120,7 @@ def tasks(given: RepositoryOptions, status: str, label: str | None, as_json: boo
         output.warn(each)
     if not listed:
         kind = "task" if status == "all" else f"{status} task"
-        labelled = "" if label is None else f" with the label {label}"
-        output.say(f"There is no {kind}{labelled} in {path or 'the artifacts'}.", err=True)
+        output.say(f"There is no {kind} in {path or 'the artifacts'}.", err=True)
     for task in listed:
         output.say(f"{task.artifactPath}:{task.line}: [{task.mark}] {task.text}")
 

@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.context.artifacts import ContextFiles, is_within, stored_artifacts
-from anvil.context.settings import TASKMASTER, ContextOptions
+from anvil.context.artifacts import ContextFiles, stored_artifacts
+from anvil.context.settings import ContextOptions
 from anvil.context.tasks import METADATA_VERSION, TaskCounts, TaskedDocuments
 from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
@@ -157,7 +157,6 @@ class ContextCorpus:
 
         folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]
         include = tuple(f"{folder}/{glob}" for folder in folders for glob in SourceOptions().include)
-        include += tuple(TASKMASTER for folder in folders if is_within(TASKMASTER, folder))
         options = ContextFiles(include, (), self.options.max_file_size_bytes, includes=False)
         return TaskedDocuments(WorkingTree(self.given_root, options))
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from anvil.context.artifacts import (
 )
 from anvil.context.ingestion import ContextCorpus, Ingestion
 from anvil.context.settings import ContextOptions
-from anvil.context.tasks import TaskCounts, TaskItem, chosen
+from anvil.context.tasks import TaskCounts, TaskItem
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.formats.characters import line_ends
 from anvil.formats.data_formats import is_deep, no_constant
@@ -214,16 +214,16 @@ class Context(AbstractContextManager["Context"]):
         self,
         status: str = "open",
         path: str | None = None,
-        label: str | None = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> tuple[TaskItem, ...]:
-        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder;
-        ``label``: only with this label, in any case.
+        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder.
 
         ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``. Raises :class:`NotFound`
         for a path without artifacts, naming the closest.
         """
+        if status not in ("open", "done", "all"):
+            raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
         within = self._within(path)
         with self._query() as (contents, _):
             paths = [known for known in contents.artifacts if is_within(known, within)]
@@ -233,7 +233,8 @@ class Context(AbstractContextManager["Context"]):
                     f"No artifact in {path}. Give a path from the repository's root.{_closest(within, places)}"
                 )
             tasks = chain.from_iterable(contents.tasks_by_path[path] for path in paths)
-            return chosen(tasks, status, label, limit, offset)
+            fitting = (task for task in tasks if status in ("all", task.status))
+            return tuple(islice(fitting, offset, None if limit is None else offset + limit))
 
     def unmarked(self, path: str | None = None) -> str | None:
         """A note on items of task lists with an unknown mark; None without any."""

@@ -18,16 +18,13 @@ from anvil.system import safe_files
 
 CONTEXT_NAME = "mcp.config.json"
 """A file with keys of the context. Other MCP servers read it too."""
-
-TASKMASTER = ".taskmaster/tasks/tasks.json"
-"""The tasks of Taskmaster: the only file of a context that is not Markdown."""
 DIRECTORIES: Mapping[str, tuple[str, ...]] = {
     "Any": ("architecture", "perspectives", "operations"),
     "Spec Kit": ("specs", ".specify/memory", ".specify/specs", ".specify/templates"),
     "OpenSpec": ("openspec",),
     "Kiro": (".kiro/specs", ".kiro/steering"),
     "BMAD": ("_bmad-output", "docs/prd", "docs/stories"),
-    "Taskmaster": (".taskmaster/docs", ".taskmaster/tasks"),
+    "Taskmaster": (".taskmaster/docs",),
     "Agent OS": (
         *("agent-os/product", "agent-os/specs", "agent-os/standards"),
         *(".agent-os/product", ".agent-os/specs", ".agent-os/standards"),
@@ -63,8 +60,8 @@ class ArtifactTypes:
     )
     """Of plans."""
     tasks: tuple[str, ...] = (
-        *("**/tasks.md", "**/backlog/tasks/*.md", "**/.taskmaster/tasks/**"),
-        *("**/docs/stories/**", "**/_bmad-output/implementation-artifacts/**"),
+        *("**/tasks.md", "**/backlog/tasks/*.md", "**/docs/stories/**"),
+        "**/_bmad-output/implementation-artifacts/**",
     )
     """Of task lists."""
     decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")

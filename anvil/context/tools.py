@@ -75,7 +75,6 @@ TOOLS: tuple[Tool, ...] = (
         (
             Parameter("status", "", default="open", choices=("open", "done", "all")),
             Parameter("path", "Only those in this file or folder."),
-            Parameter("label", "Only those with this label, such as US1."),
             Parameter("limit", "At most so many; without it all.", "integer", minimum=1),
             Parameter("offset", "How many to leave out before them.", "integer", 0, minimum=0),
         ),

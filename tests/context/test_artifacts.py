@@ -55,7 +55,6 @@ def test_types_and_ids(path: str) -> None:
         ("_bmad-output/planning-artifacts/PRD.md", "spec"),
         ("_bmad-output/implementation-artifacts/1-1-log-in.md", "tasks"),
         ("docs/stories/1.1.log-in.story.md", "tasks"),
-        (".taskmaster/tasks/tasks.json", "tasks"),
         (".planning/phases/01-login/01-02-PLAN.md", "plan"),
         (".planning/phases/01-login/01-02-SUMMARY.md", "generic"),
         ("docs/superpowers/specs/2026-01-31-login-design.md", "spec"),

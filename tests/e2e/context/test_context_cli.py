@@ -41,7 +41,8 @@ def test_a_day_with_the_context(root: Path) -> None:
     assert "1. specs/new.md:1" in found.stdout and "| - [ ] T7 feed the walrus" in found.stdout
     tasks = in_process.program("context", "tasks", "specs/new.md", cwd=root).stdout
     assert tasks == "specs/new.md:3: [ ] T7 feed the walrus\n"
-    assert next(each["id"] for each in in_process.printed("context", "tasks", "--status", "done", cwd=root)) == "CHK001"
+    done = in_process.printed("context", "tasks", "--status", "done", cwd=root)
+    assert done[0]["text"].startswith("CHK001 ") and done[0]["mark"] == "x"
     assert in_process.program("context", "search", "narwhalish", cwd=root).stdout == "Nothing found.\n"
     nothing = in_process.program("context", "tasks", "specs/new.md", "--status", "done", cwd=root)
     assert (nothing.stdout, nothing.stderr) == ("", "There is no done task in specs/new.md.\n")

@@ -146,7 +146,7 @@ def test_a_session_with_every_tool(speaker: Speaker, root: Path) -> None:
     write(root, {"architecture/new.md": "# New\n\nA walrus, and\n\n- [ ] T900 feed it\n"})
     (root / "specs/notes.md").unlink()
     assert [each["artifactPath"] for each in speaker.ok("search.query", query="walrus")] == ["architecture/new.md"]
-    assert [each["id"] for each in speaker.ok("tasks.open", path="architecture")] == ["T900"]
+    assert [each["text"] for each in speaker.ok("tasks.open", path="architecture")] == ["T900 feed it"]
     paths = [each["path"] for each in speaker.ok("artifacts.list", type="generic")]
     assert "architecture/new.md" in paths and "specs/notes.md" not in paths
     assert "No artifact" in speaker.refused("artifacts.get", path="specs/notes.md")
