@@ -102,19 +102,7 @@ def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
         count = counted(len(places), "collection", "have")
         raise NotFound(f"{count} such a page. Name one of them: {', '.join(addresses)}.")
     page_addresses = [address(p.file_path, p.collection, p.version) for p in opened.list_pages().pages]
-    hint = _collection_hint(opened, typed) or f"'anvil list' names the pages.{_closest(typed, page_addresses)}"
-    raise NotFound(f"There is no page {typed}. {hint}")
-
-
-def _collection_hint(opened: Anvil, typed: str) -> str:
-    """What to write for a path whose first folder is the name of a collection that has the rest; "" without one."""
-    name, _, rest = typed.partition("/")
-    for member in opened.selected():
-        with contextlib.suppress(NotFound):
-            if member.collection_name == name:
-                path, heading, _ = place(opened.alone(member), rest)
-                return f"{name} is a collection: write {name}:{path}{'#' if heading else ''}{heading}."
-    return ""
+    raise NotFound(f"There is no page {typed}. 'anvil list' names the pages.{_closest(typed, page_addresses)}")
 
 
 def place(opened: Anvil, typed: str) -> tuple[str, str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -86,30 +86,15 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
         from anvil.build.report import BuildReport
 
         kept = " What is embedded by then is kept." if caches else ""
-        being_built = f"The index is being built for the next search. Ctrl-C stops that.{kept}"
+        output.warn(f"Building the index for the next search. Ctrl-C stops that.{kept}")
         with output.progress() as progress:
             try:
-                began = _begun(progress, lambda: output.warn(being_built))
-                for _, report in options.for_each_own(lambda own: own.index(), given, began):
+                for _, report in options.for_each_own(lambda own: own.index(), given, progress):
                     for reason in report.reasons if isinstance(report, BuildReport) else ():
                         output.warn(reason)
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))
     return NO if search.min_confidence is not None and not result.results else OK
-
-
-def _begun(progress: Progress, call: Callable[[], None]) -> Progress:
-    """``progress`` that calls ``call`` first: a build that cannot begin, as in a read-only folder, reports none."""
-    has_begun = False
-
-    def report(stage: str, done: int, total: int) -> None:
-        nonlocal has_begun
-        if not has_begun:
-            has_begun = True
-            call()
-        progress(stage, done, total)
-
-    return report
 
 
 def _print(

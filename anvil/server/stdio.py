@@ -32,7 +32,6 @@ from anvil.server.protocol import (
     MAX_OPEN_REQUESTS,
     MODERN_VERSION,
     NOT_INITIALIZED,
-    PARSE_ERROR,
     TOO_MANY_STREAMS,
     Answers,
     ProtocolError,
@@ -199,8 +198,6 @@ class Conversation:
         self._closed = threading.Condition()
         self._is_modern: bool | None = None
         self._is_initialized = False
-        self._is_garbled = False
-        """Whether the last line was no JSON. Of several, as of a client that sends headers, one is answered."""
         self._streams: dict[RequestId, Subscriptions] = {}
 
     def run(self) -> None:
@@ -234,14 +231,8 @@ class Conversation:
                 raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
             message = parsed_message(line)
         except ProtocolError as error:
-            is_garbled = error.code == PARSE_ERROR and error.request is None
-            if not (is_garbled and self._is_garbled):
-                self._pipe.offer(_error_line(error.request, error))
-                if is_garbled:  # such a client seldom shows what it cannot read
-                    event(logging.WARNING, f"The client does not speak MCP over stdio. {error.message}")
-            self._is_garbled = is_garbled
+            self._pipe.offer(_error_line(error.request, error))
             return
-        self._is_garbled = False
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
             return  # an answer: this server asks nothing

@@ -258,30 +258,6 @@ def test_a_malformed_line_is_an_error(running: list[RunningToolset], line: bytes
         assert found.ask("ping", {})["result"] == {}
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        b"Content-Length: 40\r\n\r\n",
-        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n",
-        b'{\n  "jsonrpc": "2.0",\n  "id": 1,\n  "method": "ping"\n}\n',
-    ],
-    ids=["headers of LSP", "HTTP", "several lines"],
-)
-def test_a_client_that_speaks_otherwise_gets_one_error(
-    running: list[RunningToolset], caplog: pytest.LogCaptureFixture, before: bytes
-) -> None:
-    with client(running) as found:
-        for number in (1, 2):
-            os.write(found.sending, before)
-            error = found.read()["error"]
-            assert error["code"] == -32700 and error["message"].endswith("message per line, without headers.")
-            assert found.ask("ping", {}, number) == {"jsonrpc": "2.0", "id": number, "result": {}}
-    assert [record.message.partition(".")[0] for record in caplog.records if record.levelname == "WARNING"] == [
-        "The client does not speak MCP over stdio",
-        "The client does not speak MCP over stdio",
-    ]
-
-
 def test_a_byte_order_mark_before_the_first_message_is_read(running: list[RunningToolset]) -> None:
     with client(running) as found:
         os.write(found.sending, b'\xef\xbb\xbf{"jsonrpc": "2.0", "id": 5, "method": "ping"}\n')

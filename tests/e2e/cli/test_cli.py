@@ -309,7 +309,7 @@ def test_a_large_folder_is_answered_before_it_is_indexed(work: Path) -> None:
     write(work / "docs", {f"{i}.md": f"# Page {i}\n\nThe zebra of page {i} eats grass {i}.\n" for i in range(80)})
     done = program("search", "zebra that eats grass 7", "-k", "1", "--provider", "local", cwd=work)
     assert done.returncode == 0 and done.stdout.startswith("1. docs/7.md:")
-    assert "There is no index yet" in done.stderr and "is being built for the next search" in done.stderr
+    assert "There is no index yet" in done.stderr and "Building the index for the next search" in done.stderr
     again = program("search", "zebra that eats grass 7", "-k", "1", "--provider", "local", "--json", cwd=work)
     assert json.loads(again.stdout)["freshness"]["notes"] == [] and not again.stderr
 

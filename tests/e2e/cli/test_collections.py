@@ -60,7 +60,6 @@ def test_pages_are_named_by_collection(project: Path) -> None:
     assert said("show", "handbook:index.md").startswith("# Kitchen")
     assert "There is no page rols.md." in complaint("show", "rols.md")
     assert "Closest: docs:index.md, handbook:index.md" in complaint("show", "INDEX.MD")
-    assert "handbook is a collection: write handbook:index.md." in complaint("show", "handbook/index.md")
 
 
 def test_lines_are_printed_with_their_collection(project: Path) -> None:
