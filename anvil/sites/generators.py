@@ -17,17 +17,16 @@ FOR_PRINTING = "it is all pages again, for printing"
 class Generator:
     """What is particular about the pages of a generator or a theme.
 
-    ``meta`` begins the text of ``<meta name="generator">``, in lower case; of several, one does. ``markup`` is a
-    CSS selector of an element that only its pages have. ``content``: selectors of the content element; the first
-    that matches is used. ``ignore``: a selector list of elements that are no part of the content. ``blocks``: a
-    selector of inline elements that the theme shows as blocks. ``entries``: a selector of what begins an entry of an
-    API that has no heading. ``title``: a selector of the page's title, where that is no heading of the content.
-    ``address``: where its configuration has the address of the site. ``left_out``: patterns of the paths of HTML
-    files that are no pages, each with the reason.
+    ``meta`` begins the text of ``<meta name="generator">``, in lower case. ``markup`` is a CSS selector of an element
+    that only its pages have. ``content``: selectors of the content element; the first that matches is used. ``ignore``:
+    a selector list of elements that are no part of the content. ``blocks``: a selector of inline elements that the
+    theme shows as blocks. ``entries``: a selector of what begins an entry of an API that has no heading. ``title``: a
+    selector of the page's title, where that is no heading of the content. ``address``: where its configuration has the
+    address of the site. ``left_out``: patterns of the paths of HTML files that are no pages, each with the reason.
     """
 
     name: str
-    meta: str | tuple[str, ...] = ""
+    meta: str = ""
     markup: str = ""
     content: tuple[str, ...] = ()
     ignore: str = ""
@@ -55,7 +54,7 @@ GENERIC = Generator(
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
         [aria-hidden=true]:not([role=tabpanel], .starlight-aside__title, .rp-tabs__content__item),
         [style='display:none']:not([role=tabpanel]), .sr-only,
-        [style='display: none']:not([role=tabpanel], .codeSnippetContainerCode), [role=dialog],
+        [style='display: none']:not([role=tabpanel]), [role=dialog],
         a:is([data-toggle=modal], [data-bs-toggle=modal]):not(:has(img)),
         .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .page-nav,
         a:is([rel~=prev], [rel~=next]), .edit-page-link,
@@ -194,19 +193,11 @@ GENERATORS = (
             ),
         ),
     ),
-    Generator("mkdocs-ivory", markup="main > #main > #content", content=("#content",)),
-    Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",)),
     Generator(
         "pdoc",
         meta="pdoc",
         ignore=".view-source-button, section > .pdoc-code, [id] > .pdoc-code",
         entries="[id] > .attr",
-    ),
-    Generator(
-        "documenter",
-        markup="#documenter",
-        content=("article.content",),
-        entries=".docstring > header, .docstring > summary",
     ),
     Generator("exdoc", meta="exdoc", ignore=".top-search, .app-vsn, .icon-action"),
     Generator(
@@ -222,31 +213,8 @@ GENERATORS = (
         ignore=".method-source-code, .method-controls, .method-click-advice",
         entries=".method-detail > .method-header",
     ),
-    Generator(
-        "jazzy",
-        markup="link[href$='css/jazzy.css']",
-        ignore=".declaration > h4, .aside-title, .slightly-smaller",
-        entries="li.item > div:has(> code > .token)",
-        left_out=((r"(?:.*/)?docsets/.*", "it is a copy for programs that show documentation"),),
-    ),
     Generator("yard", markup="a#class_list_link", ignore=".summary_toggle, .inheritanceTree, .source_code"),
-    Generator("docbook", meta=("docbook", "gtk-doc"), ignore=".navigation, .navheader, .navfooter, td.listing_lines"),
-    Generator("retype", meta="retype", content=("#docs-content",), ignore="doc-anchor-trigger, doc-page-actions"),
     Generator("asciidoctor", meta="asciidoc", content=("#header, #content, #footnotes",), ignore="#header > .details"),
-    Generator(
-        "texinfo",
-        meta=("makeinfo", "texi2any", "gnu texinfo"),
-        ignore="div.header, .nav-panel, .contents, .contents-heading",
-        entries="dt[id^=index-]",
-    ),
-    Generator(
-        "haddock",
-        markup="#module-header",
-        ignore="a.link, a.selflink",
-        entries=".top > .src",
-        title="#module-header > .caption",
-    ),
-    Generator("nim", markup="script[src$='dochack.js']", ignore=".link-seesrc", entries="dl.item dt", title="h1.title"),
     Generator(
         "scaladoc",
         markup="html[data-pathtoroot]",
@@ -254,25 +222,10 @@ GENERATORS = (
         entries=".documentableElement > .documentableElement-expander",
     ),
     Generator(
-        "scaladoc-2",
-        markup="#definition ~ #signature",
-        content=("#content-container", "body"),
-        ignore="""
-            #subpackage-spacer, #mbrsel, #inheritedMembers, #groupedMembers, .toggle,
-            #definition :is(#owner, .big-circle, .morelinks),
-            .permalink, .modifier_kind, .shortcomment:has(+ .fullcomment), li[name^='scala.Any'],
-            .attributes > :is(dt:lexbor-contains("Definition Classes"), dt:lexbor-contains("Definition Classes") + dd)
-        """,
-        entries="#signature, #template li > :is(.symbol, .signature)",
-    ),
-    Generator("crystal", meta="crystal", entries=".entry-detail > .signature, dt.entry-const"),
-    Generator("w3c", meta=("bikeshed", "respec"), content=("body",), ignore=".head dl, .head details, .copyright"),
-    Generator(
         "myst",
         meta="mystmd",
         ignore=r".myst-footer-links, .myst-keywords > a, [data-name=outputs-container] .p-2\.5",  # "Loading..."
     ),
-    Generator("mandoc", markup="table.head .head-ltitle", title=".head-ltitle"),
     Generator(
         "docfx",
         markup="meta[name=generator i][content^=docfx i], meta[property='docfx:navrel'], meta[name='docfx:navrel']",
@@ -301,33 +254,6 @@ GENERATORS = (
         ignore=".phpdocumentor-breadcrumbs, .phpdocumentor-element__package, .phpdocumentor-search-results",
         title=".phpdocumentor-content__title",
     ),
-    Generator(
-        "sandcastle", markup="#TopicContent", content=("#TopicContent",), ignore=".codeSnippetToolBar, .logoColumn"
-    ),
-    Generator("ford", markup="footer a[href$='/ford' i]", ignore="#sidebar, section.visible-xs"),
     Generator("quartz", markup="#quartz-root", content=(".center",), ignore=".content-meta, ul.tags"),
-    Generator(
-        "yuidoc",
-        markup="body.yui3-skin-sam",
-        content=("#docs-main",),
-        ignore="a[href='#index']",
-        left_out=((r"files/.*\.html", SOURCE_CODE),),
-    ),
-    Generator(
-        "esdoc",
-        markup="footer > a[href*='esdoc.org']",
-        ignore=".right-info, .header-notice [data-ice=source]",
-        left_out=((r"(?:file/.*|source)\.html", SOURCE_CODE),),
-    ),
-    Generator("nodejs", markup="#apicontent", content=("#apicontent",)),
-    Generator(
-        "scribble",
-        markup="link[href$='scribble.css']",
-        content=(".main",),
-        ignore=".navsettop, .navsetbottom, .versionbox, .versionNoNav",
-    ),
-    Generator("gi-docgen", markup="nav.devhelp-hidden", content=("#main",), title="head > title"),
-    Generator("gapdoc", meta="gapdoc", ignore="[class^=chlink], #mathjaxlink"),
-    Generator("ldoc", markup="link[href*=ldoc][href$='.css']", entries="dl.function > dt"),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""

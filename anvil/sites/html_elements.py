@@ -41,33 +41,19 @@ def begins_row(cell: Element) -> bool:
     return before is None or "col-last" in classes(before)
 
 
-_ENTRY_NAME = (
-    ".token, .name, .method-name, .docstring-binding, .documentableName, .def, .def-name, pre .Identifier, strong"
-)
-_TITLE_TEMPLATE = '<template #title="">'
+_ENTRY_NAME = ".name, .method-name, .documentableName"
 
 
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
     """The name, the id and the signature of an entry of an API that begins with an element, in pages of Sphinx, pdoc,
-    RDoc and Documenter. In Sphinx's, an entry without an id has no name."""
+    RDoc and Scaladoc. In Sphinx's, an entry without an id has no name."""
     if "sig" in classes(node):
         own = node.attributes.get("id") or ""
         return (signature_name(node) or text_of(node, skipped)) if own else "", own, text_of(node, skipped)
-    named, signature, above = html_tree.first(node, _ENTRY_NAME), text_of(node, skipped), node.parent
-    with_id = [node, html_tree.first(node, "[id], a[name]"), above]
-    kind = html_tree.first(above, ".modifier_kind") if above is not None else None
-    if above is not None and kind is not None:  # of Scaladoc 2, where the ids in a signature are those of types
-        signature = f"{kind.text().strip()} {signature}"
-        with_id = [html_tree.first(above, "a[id]")] if above.tag == "li" else []
-    ids = [id_of(each) for each in with_id if each is not None]
-    return text_of(named if named is not None else node, skipped), next(filter(None, ids), ""), signature
-
-
-def template_title(node: Element) -> str:
-    """The text of a template that is the title of a tab or a panel, as Retype writes them; empty for another."""
-    html = node.html or ""
-    body = html_tree.parse(html.removeprefix(_TITLE_TEMPLATE)).body if html.startswith(_TITLE_TEMPLATE) else None
-    return " ".join(body.text().split()) if body is not None else ""
+    named = html_tree.first(node, _ENTRY_NAME)
+    with_id = (node, html_tree.first(node, "[id], a[name]"), node.parent)
+    ids = (id_of(each) for each in with_id if each is not None)
+    return text_of(named if named is not None else node, skipped), next(filter(None, ids), ""), text_of(node, skipped)
 
 
 # --- admonitions of all generators ----------------------------------------------------------------------------------
@@ -81,7 +67,7 @@ _CALLOUT_KINDS = frozenset(
 _CALLOUT_ELEMENTS = frozenset({"div", "aside", "section", "blockquote", "details"})
 _CALLOUT_CLASS = re.compile(
     r"(?<!\S)(?:(?:[a-z]+[-_])?(?:admonition|alert|callout)|blockquote-tag|custom-block|starlight-aside|"
-    r"admonitionblock|confluence-information-macro|hint-container|yfm-note)(?!\S)",
+    r"admonitionblock|confluence-information-macro|hint-container)(?!\S)",
     re.I,
 )
 """Most generators have their name in front: ``theme-admonition``, ``markdown-alert``, ``vocs_Callout``."""
@@ -89,7 +75,7 @@ _CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"
 """Classes of its admonitions, whose title is a heading without an id."""
 _KIND_IN_CLASS = re.compile(
     r"(?:(?:[a-z]+-)?(?:admonition|alert|callout)|blockquote-tag|starlight-aside-|custom-block|"
-    r"confluence-information-macro|yfm-accent)-(\w+)|vocs_callout_(\w+)"
+    r"confluence-information-macro)-(\w+)|vocs_callout_(\w+)"
 )
 _KIND_IN_STYLE = re.compile(r"--callout-color: ?var\(--color-fd-(\w+)")
 """The kind of an admonition of Fumadocs, which no class names."""
@@ -100,7 +86,7 @@ _LOOKS = {
 }
 """Other names of kinds, such as Bootstrap's for the looks of an alert."""
 _CALLOUT_TITLES = re.compile(
-    r"(?:(?:[a-z]+-)?(?:admonition|alert|callout)|blockquote-tag|custom-block|hint-container|yfm-note)-"
+    r"(?:(?:[a-z]+-)?(?:admonition|alert|callout)|blockquote-tag|custom-block|hint-container)-"
     r"(?:title|heading|header|label)|starlight-aside__title|admonitionHeading\w*|title"
 )
 
@@ -194,11 +180,10 @@ def is_code_group(element: Element | None) -> bool:
 
 
 def is_code(element: Element) -> bool:
-    """Whether a ``<div>`` is code: that of Doxygen, whose lines are elements, that of coqdoc, and that of Writerside,
-    which is text."""
+    """Whether a ``<div>`` is code: that of Doxygen, whose lines are elements, and that of Writerside, which is text."""
     names = classes(element)
-    if "fragment" in names or "code" in names:
-        return html_tree.first(element, "div.line, div.code > .id[title]") is not None
+    if "fragment" in names:
+        return html_tree.first(element, "div.line") is not None
     return not _CODE_AS_TEXT.isdisjoint(names) and html_tree.first(element, "pre") is None
 
 
@@ -213,7 +198,6 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
             is_own = node.parent is not None and node.parent.mem_id == pre.mem_id
             if pre.tag != "pre" and is_own and "\n" in text and not text.strip():
                 continue  # between the lines
-            text = text if pre.tag == "pre" or not ends_line else text.lstrip("\n")  # behind a <br>
             pieces.append(text)
             ends_line = text.endswith("\n") if text else ends_line
         elif node.is_element_node:
@@ -251,7 +235,7 @@ def language_of(pre: Element) -> str:
 
 
 def _class_languages(names: str, is_code: bool) -> list[str]:
-    """The languages that classes may name; those of a figure or code as Hexo and Jazzy write them."""
+    """The languages that classes may name; those of a figure or code as Hexo writes them."""
     parts = names.replace(";", " ").split()
     named = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
     for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code", *(("highlight",) if is_code else ())):

@@ -25,7 +25,6 @@ from anvil.sites.html_elements import (
     is_list_of_sections,
     is_titled,
     language_of,
-    template_title,
 )
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
@@ -46,11 +45,9 @@ from anvil.text.rendered_sections import Heading
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _BLOCKS = EDGES | {"colgroup", "optgroup", "search"}
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
-_TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label", "codeSnippetContainerTabs"})
-_TAB_PANELS = frozenset(
-    {"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content", "codeSnippetContainerCode"}
-)
-"""Classes of the tabs of Asciidoctor, pymdownx, Rspress, Sandcastle and Writerside, whose label is an attribute."""
+_TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
+_TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content"})
+"""Classes of the tabs of Asciidoctor, pymdownx, Rspress and Writerside, whose label is an attribute."""
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
@@ -159,7 +156,7 @@ class _Converter:
         if names and ("katex" in names or "katex-display" in names or "arithmatex" in names or "math" in names):
             is_block = "katex-display" in names or html_tree.first(node, "math[display=block]") is not None
             return not self._math(node, display=is_block)
-        return self._heading(node) if "collapsibleRegionTitle" in names else True  # of Sandcastle
+        return True
 
     def _code(self, node: Element) -> bool:
         self.writer.code(self._text_in_code(node))
@@ -297,11 +294,6 @@ class _Converter:
         self._bold_line(self._text(node))
         return False
 
-    def _template(self, node: Element) -> bool:
-        """The title of a tab or a panel of Retype. The content of templates is outside of the tree."""
-        self._bold_line(template_title(node))
-        return False
-
     def _bold_line(self, text: str) -> None:
         """A label, such as that of a tab, as a paragraph."""
         self.writer.end()
@@ -312,7 +304,7 @@ class _Converter:
             self.writer.end()
 
     def _heading(self, node: Element) -> bool:
-        level = max(LEVELS.get(node.tag or "", 2), min(6, self._entry_level + 1))
+        level = max(LEVELS[node.tag or ""], min(6, self._entry_level + 1))
         if self.writer.in_line:  # in a cell or a term there is no line for it
             return self._block(node)
         self.writer.end()
@@ -484,9 +476,7 @@ class _Converter:
         self.writer.end()
         around_it = node.parent
         name, anchor, text = entry_of(node, self._skipped)
-        # what the page is, below its title; Sphinx has the anchor of the name there
-        is_title = "sig" not in classes(node) and [heading.text for heading in self.headings] == [name]
-        if name and around_it is not None and not is_title:
+        if name and around_it is not None:
             level, outer = self._entry_levels.setdefault(around_it.mem_id, self._level), self._entry_level
 
             def end() -> None:
@@ -495,7 +485,7 @@ class _Converter:
             self._at_end(around_it, end)
             self._level = self._entry_level = min(6, max(1, level) + 1)
             self._add_heading(self._level, anchor, name, self._code_line(name))
-        if text != name or is_title:
+        if text != name:
             self.writer.raw(self._code_line(text))
             self.writer.end()
 
@@ -556,7 +546,6 @@ _HANDLERS: dict[str, _Handler] = {
     "math": lambda self, node: not self._math(node, display=node.attributes.get("display") == "block"),
     "pre": _Converter._pre,
     "summary": _Converter._summary,
-    "template": _Converter._template,
     "table": _Converter._table,
     "tr": _Converter._row,
 }

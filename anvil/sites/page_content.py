@@ -9,8 +9,7 @@ import functools
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
-from html import unescape
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from anvil.sites import html_tree
 from anvil.sites.generators import ARTICLES, GENERATORS, GENERIC, UNKNOWN, Generator
@@ -37,24 +36,10 @@ _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
 """All the text of a link of a heading to itself, such as "#", "¶" or a picture."""
 _SOURCE_SIGN = re.compile(r"\s*\[(?:view )?(?:source|src|docs|edit)\]\s*")
 """All the text of a link of a heading to its source."""
-_LANGUAGE_TEXT = re.compile(r"AddLanguageSpecificTextSet.*?[?|](?:cs|nu(?!.*[?|]cs=))=([^|\"]*)")
-"""What a script of Sandcastle writes in its place for C#, such as the dot of a name."""
-_MAX_LANGUAGE_SCRIPT = 1000
-"""Characters of such a script, which is one call. The pattern takes more than linear time."""
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
 _EDIT = re.compile(r"\W*(?:edit|improve|suggest)\b", re.I)
 _EDITED_FILE = re.compile(r"/(?:edit|blob|tree)/[^/]+/.*\.\w+$")
 """A file behind a branch, as GitHub and GitLab have it in their addresses."""
-_MAX_NEIGHBOUR_CHARACTERS = 60
-"""Of a link such as "« Previous chapter"."""
-_NEIGHBOUR = re.compile(
-    r"[\W_]*(?:(?:go )?to )?(?:previous|prev|next|up|top|home|back|index|contents|table of contents|first|last)"
-    r"(?: (?:page|chapter|section|topic|part|of (?:the )?book))?[\W_]*",
-    re.I,
-)
-_TURN = re.compile(r"\b(?:prev|next)")
-_AROUND_A_LINK = frozenset({"span", "li", "td", "th", "b", "p", "div"})
-"""Elements that may have nothing but a link in a row of links."""
 _NAVIGATION = """
     :is(div, ul, ol, aside, table, td, p, span, header):not([role=tablist], [role=note], .nav-tabs):is(
     [class^=nav i], [class*=' nav' i], [class$=nav i], [id^=nav i], [class^=sidebar i], [class*=' sidebar' i],
@@ -121,9 +106,6 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
         roots = next((each for each in others if any(map(_has_text, each))), roots)  # a landing page, all around it
     for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
         element.insert_after(" ")
-    for script in html_tree.select(tree, "#TopicContent script"):
-        if text := _LANGUAGE_TEXT.search(script.text()[:_MAX_LANGUAGE_SCRIPT]):
-            script.insert_after(unescape(text[1]))
     ignored = _ignored(rules.ignore, generator)
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
     linked = [each for root in roots for each in html_tree.select(root, _LINKED_NAMES)]
@@ -134,7 +116,7 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     begun = [each for root in roots for each in html_tree.select(root, entry_selector)]
     tops = html_tree.ids(roots)
     entries = html_tree.ids([each for each in begun if each.parent is not None and each.parent.mem_id not in tops])
-    skipped |= _signs(roots, begun) | _edit_links(roots) | _neighbour_links(roots)
+    skipped |= _signs(roots, begun) | _edit_links(roots)
     skipped |= _navigation(roots, skipped) - with_content
     return Content(tuple(roots), skipped, entries)
 
@@ -302,67 +284,6 @@ def _before_title(root: Element) -> list[Element]:
             before = before.prev
         node = node.parent
     return found if 4 * sum(len(each.text()) for each in found) <= 3 * len(root.text()) else []
-
-
-def _neighbour_links(roots: Sequence[Element]) -> frozenset[int]:
-    """The links to the next page, the previous one and the contents that stand in a row, and the signs between them."""
-    links = [link for root in roots for link in html_tree.select(root, "a[href]") if _is_to_neighbour(link)]
-    if len(links) < 2:
-        return frozenset()
-    units = {unit.mem_id: unit for unit in map(_with_what_is_around, links)}
-    found: set[int] = set()
-    for unit in units.values():
-        before, signs = _beside(unit, "prev")
-        if not _is_edge(before) or (before is not None and before.mem_id in units):
-            continue
-        row = [unit]
-        while True:
-            following, between = _beside(row[-1], "next")
-            signs += between
-            if following is None or following.mem_id not in units:
-                break
-            row.append(following)
-        names = " ".join(each.text().casefold() for each in row)
-        if len(row) > 1 and (_TURN.search(names)) and _is_edge(following):
-            found.update(each.mem_id for each in (*row, *signs))
-    return frozenset(found)
-
-
-def _is_to_neighbour(link: Element) -> bool:
-    """Whether the text of a link says so, or its first piece does, with the title of that page behind it."""
-    texts = (node.text_content or "" for node, begins in html_tree.walk(link) if begins and node.is_text_node)
-    first = next((text for text in texts if text.strip()), "")
-    return len(first) <= _MAX_NEIGHBOUR_CHARACTERS and bool(_NEIGHBOUR.fullmatch(first))
-
-
-def _with_what_is_around(link: Element) -> Element:
-    """A link, or the element of which it is all the text, such as a cell or an item."""
-    unit = link
-    while (above := unit.parent) is not None and above.tag in _AROUND_A_LINK:
-        if _beside(unit, "prev")[0] is not None or _beside(unit, "next")[0] is not None:
-            break
-        unit = above
-    return unit
-
-
-def _beside(element: Element, side: Literal["prev", "next"]) -> tuple[Element | None, list[Element]]:
-    """The next or the previous node that is a rule, a picture or has a word, and the signs up to it."""
-    signs: list[Element] = []
-    node = element.next if side == "next" else element.prev
-    while node is not None:
-        if node.is_text_node:
-            if not _ANCHOR_SIGN.fullmatch(node.text_content or ""):
-                break
-            signs.append(node)
-        elif node.is_element_node and (node.tag in ("img", "hr") or _has_text(node)):
-            break
-        node = node.next if side == "next" else node.prev
-    return node, signs
-
-
-def _is_edge(node: Element | None) -> bool:
-    """Whether a row of links ends before a node: it is no text."""
-    return node is None or node.tag in APART
 
 
 def _has_text(node: Element) -> bool:

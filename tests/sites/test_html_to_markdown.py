@@ -122,11 +122,6 @@ CASES = {
         '<svg></svg>A title</p><div class="starlight-aside__content"><p>b</p></div></aside>',
         "> [!TIP] A title\n>\n> b",
     ),
-    "code of coqdoc": (
-        '<div class="code">\n<br/>\n<span class="id" title="k">Check</span> <span class="id" title="v">a</span> :=<br/>\n'
-        '&nbsp;| <span class="id" title="v">b</span>.<br/>\n\n<br/>\n</div>',
-        "```\nCheck a :=\n | b.\n```",
-    ),
     "code of Doxygen": (
         '<div class="fragment"><div class="line"><span class="lineno">1</span>if (a) {</div>\n<div class="line">  b();</div>'
         '\n<div class="line"> </div><div class="line">}</div>\n<div class="ttc">b</div></div>',
@@ -254,7 +249,6 @@ ADMONITIONS = {
     '<div class="admonitionHeading_Gvgb"><span class="admonitionIcon_Rf37"><svg><path/></svg></span>Mind</div>'
     '<div class="admonitionContent_BuS1"><p>a</p></div></div>',
     "VitePress": '<div class="warning custom-block"><p class="custom-block-title">Mind</p><p>a</p></div>',
-    "Diplodoc": '<div class="yfm-note yfm-accent-warning"><p class="yfm-note-title">Mind</p><div>a</div></div>',
     "VuePress": '<div class="hint-container warning"><p class="hint-container-title">Mind</p><p>a</p></div>',
     "Starlight": '<aside class="starlight-aside starlight-aside--warning"><p class="starlight-aside__title">'
     '<svg></svg>Mind</p><div class="starlight-aside__content"><p>a</p></div></aside>',
@@ -281,7 +275,6 @@ CODE = {
     "Hexo": '<figure class="highlight py"><table><tr><td class="gutter"><pre><span class="line">1</span><br></pre></td>'
     '<td class="code"><pre><span class="line">x</span><br></pre></td></tr></table></figure>',
     "highlight.js": '<pre><code class="language-py hljs">x</code></pre>',
-    "Jazzy": '<pre class="highlight py"><code>x</code></pre>',
     "highlight.js without a prefix": '<pre><code class="hljs py">x</code></pre>',
     "Expressive Code": '<div class="expressive-code"><figure class="frame"><pre data-language="py"><code><div class="ec-line">'
     '<div class="gutter"><div class="ln">1</div></div><div class="code">x</div></div></code></pre></figure></div>',
