@@ -83,14 +83,6 @@ class Dependency:
         return f"{self.name} {self.version or ('(from an address)' if self.elsewhere else '(no version)')}"
 
 
-class ProjectFile(NamedTuple):
-    """A file of a project that names packages. ``beside``: the text of another file by its path from this one's folder;
-    None without it, and outside of the project."""
-
-    text: str
-    beside: Callable[[str], str | None] = lambda _: None
-
-
 DirectPackages = dict[str, set[str]]
 """Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
 LockedPackages = tuple[list[Dependency], dict[str, DirectPackages]]
@@ -148,13 +140,13 @@ class PackageEcosystem(Protocol):
     """The module of an ecosystem: one that is imported only where it is needed."""
 
     @property
-    def PROJECT_FILES(self) -> Mapping[str, Callable[[ProjectFile], Iterable[Dependency]]]:
-        """Name of a file in which a project names its dependencies -> the reader of these, not checked yet, which
+    def PROJECT_FILES(self) -> Mapping[str, Callable[[str], Iterable[Dependency]]]:
+        """Name of a file in which a project names its dependencies -> the reader of its text, not checked yet, which
         raises as those of lockfiles do. All that a project has are read."""
 
     @property
-    def LOCKFILES(self) -> Mapping[str, Callable[[ProjectFile], LockedPackages]]:
-        """Name of a lockfile, or a pattern as of :mod:`fnmatch` -> its reader, which raises ValueError and
+    def LOCKFILES(self) -> Mapping[str, Callable[[str], LockedPackages]]:
+        """Name of a lockfile, or a pattern as of :mod:`fnmatch` -> the reader of its text, which raises ValueError and
         RecursionError. The first that a project has is read, of a pattern all: others are exports, or left over."""
 
     def installed(self, base: Path) -> InstalledPackages | None:

@@ -22,7 +22,6 @@ from anvil.dependencies.ecosystems import (
     DirectPackages,
     LockedPackages,
     PackageArchive,
-    ProjectFile,
     Registry,
     Release,
 )
@@ -53,8 +52,8 @@ _BUN_PACKAGE = re.compile(r"(@?[^@]+)@(.+)", re.DOTALL)
 # --- lockfiles ------------------------------------------------------------------------------------------
 
 
-def _package_lock(file: ProjectFile) -> LockedPackages:
-    table = _mapping(json.loads(file.text))
+def _package_lock(text: str) -> LockedPackages:
+    table = _mapping(json.loads(text))
     packages: list[Dependency] = []
     rows = table.get("packages")
     if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
@@ -100,8 +99,7 @@ def _real_name(name: str, wanted: object) -> str:
     return alias[1] if alias else name
 
 
-def _pnpm(file: ProjectFile) -> LockedPackages:
-    text = file.text
+def _pnpm(text: str) -> LockedPackages:
     # since pnpm 11, a document before that of the project has the versions of pnpm itself, and may be the only one
     own = text.partition("\n---\n")[2] if text.startswith("---\n") else text
     table = _mapping(data_formats.read_yaml(own, strings=True) or {})
@@ -127,10 +125,10 @@ def _pnpm(file: ProjectFile) -> LockedPackages:
     return packages, projects
 
 
-def _yarn(file: ProjectFile) -> LockedPackages:
+def _yarn(text: str) -> LockedPackages:
     packages: list[Dependency] = []
-    if "__metadata:" in file.text:  # yarn 2 and later write YAML, yarn 1 a format of its own
-        for row in _mapping(data_formats.read_yaml(file.text, strings=True)).values():
+    if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
+        for row in _mapping(data_formats.read_yaml(text, strings=True)).values():
             resolution = _mapping(row, "one of its entries").get("resolution")
             match = _BERRY.match(resolution) if isinstance(resolution, str) else None
             if match and match[2] != "patch":  # the package that is patched has an entry too
@@ -138,7 +136,7 @@ def _yarn(file: ProjectFile) -> LockedPackages:
                 packages.append(_package(match[1], version, elsewhere=is_elsewhere))
         return packages, {}
     head = None
-    for line in file.text.splitlines():
+    for line in text.splitlines():
         if line and not line.startswith((" ", "#", "\t")):
             names, colon, rest = line.rpartition(":")
             head = _YARN_HEAD.match(names) if colon and not rest.strip() else None
@@ -153,9 +151,9 @@ def _yarn(file: ProjectFile) -> LockedPackages:
     return packages, {}
 
 
-def _bun(file: ProjectFile) -> LockedPackages:
+def _bun(text: str) -> LockedPackages:
     try:
-        table = _mapping(data_formats.read_yaml(file.text, strings=True))  # JSON with commas at the end of lists
+        table = _mapping(data_formats.read_yaml(text, strings=True))  # JSON with commas at the end of lists
     except ValueError as error:
         raise ValueError(str(error).replace("YAML", "JSON")) from error
     packages: dict[str, Dependency] = {}
@@ -180,13 +178,13 @@ def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
     return value
 
 
-def _of_package_json(file: ProjectFile) -> Iterator[Dependency]:
-    wanted = _named_versions(_mapping(json.loads(file.text)))
+def _of_package_json(text: str) -> Iterator[Dependency]:
+    wanted = _named_versions(_mapping(json.loads(text)))
     return (_package(_real_name(name, version), None) for name, version in wanted)
 
 
-PROJECT_FILES: Mapping[str, Callable[[ProjectFile], Iterable[Dependency]]] = {"package.json": _of_package_json}
-LOCKFILES: Mapping[str, Callable[[ProjectFile], LockedPackages]] = {
+PROJECT_FILES: Mapping[str, Callable[[str], Iterable[Dependency]]] = {"package.json": _of_package_json}
+LOCKFILES: Mapping[str, Callable[[str], LockedPackages]] = {
     "package-lock.json": _package_lock,
     "npm-shrinkwrap.json": _package_lock,
     "pnpm-lock.yaml": _pnpm,

@@ -8,7 +8,6 @@ wrong is one error. Packages of the project itself (a folder, a workspace) are l
 from __future__ import annotations
 
 import fnmatch
-import os
 import posixpath
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ from anvil.dependencies.ecosystems import (
     Ecosystem,
     InstalledPackages,
     LockedPackages,
-    ProjectFile,
 )
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.values import LockedDocs
@@ -31,7 +29,7 @@ from anvil.errors import ConfigError
 from anvil.wording import counted
 
 
-def parse(ecosystem: Ecosystem, name: str, file: ProjectFile, place: str, project: str = ".") -> list[Dependency]:
+def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
     """The packages of a lockfile, each version once, sorted; also those without a version of a registry. ``name``: the
     file's name, which tells the format.
 
@@ -41,7 +39,7 @@ def parse(ecosystem: Ecosystem, name: str, file: ProjectFile, place: str, projec
     read = reader(ecosystem, name)
     assert read is not None
     with _refusing(place, "Write it again with its tool."):
-        packages, projects = read(file)
+        packages, projects = read(text)
         if project != "." and projects and project not in projects:
             return []
         direct: DirectPackages = {}
@@ -54,19 +52,19 @@ def parse(ecosystem: Ecosystem, name: str, file: ProjectFile, place: str, projec
         return _checked(ecosystem, packages, direct, name)
 
 
-def reader(ecosystem: Ecosystem, name: str) -> Callable[[ProjectFile], LockedPackages] | None:
+def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], LockedPackages] | None:
     """The reader of a lockfile of an ecosystem, by the file's name; None for another file."""
     lockfiles = ecosystems.of(ecosystem).LOCKFILES.items()
     return next((read for pattern, read in lockfiles if fnmatch.fnmatchcase(name, pattern)), None)
 
 
-def named(ecosystem: Ecosystem, name: str, file: ProjectFile, place: str) -> dict[str, Dependency]:
+def named(ecosystem: Ecosystem, name: str, text: str, place: str) -> dict[str, Dependency]:
     """Normalized name -> the package, of those that a file such as ``pyproject.toml`` names. Raises
     :class:`ConfigError`."""
     with _refusing(place, "Correct the file."):
         checked = (
             replace(each, name=normalized(ecosystem, each.name), direct=True, origin=name)
-            for each in ecosystems.of(ecosystem).PROJECT_FILES[name](file)
+            for each in ecosystems.of(ecosystem).PROJECT_FILES[name](text)
             if is_name(ecosystem, each.name)
         )
         return {each.name: each for each in checked}
@@ -115,22 +113,21 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         files = sorted(entry.name for entry in base.iterdir())
     except OSError as error:
         raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
-    top = ecosystems.project_folders(base)[-1]
-    project_files = {name: _project_file(base / name, top) for name in module.PROJECT_FILES}
+    project_files = {name: anvil_lock.project_text(base / name) for name in module.PROJECT_FILES}
     wanted: dict[str, Dependency] = {}  # by the first file that names it
-    for name, file in project_files.items():
-        wanted = (named(ecosystem, name, file, str(base / name)) if file is not None else {}) | wanted
+    for name, text in project_files.items():
+        wanted = (named(ecosystem, name, text, str(base / name)) if text is not None else {}) | wanted
     direct = {*wanted}
     # On Windows fnmatch.filter() would find names in other letters, which have no reader.
     matches = ([base / name for name in files if fnmatch.fnmatchcase(name, pattern)] for pattern in module.LOCKFILES)
     lockfiles = next(filter(None, matches), [])
 
     def locked(path: Path) -> list[Dependency]:
-        file, member = _project_file(path, top), base.relative_to(path.parent).as_posix()
-        return [] if file is None else parse(ecosystem, path.name, file, str(path), member)
+        text, member = anvil_lock.project_text(path), base.relative_to(path.parent).as_posix()
+        return [] if text is None else parse(ecosystem, path.name, text, str(path), member)
 
     packages = [each for path in lockfiles for each in locked(path)]
-    if any(project_files.values()):
+    if any(text is not None for text in project_files.values()):
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         of_workspace = next((locked(path) for path in above if path.is_file()), [])
         # the tools of a member read the lockfile that names it at the top: one in its own folder is left over
@@ -146,17 +143,6 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     packages += [replace(wanted[name], elsewhere=name in elsewhere) for name in unknown]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
-
-
-def _project_file(path: Path, top: Path) -> ProjectFile | None:
-    """A file of a project in the repository at ``top``; None without it. Raises :class:`ConfigError`."""
-
-    def beside(name: str) -> str | None:
-        other = Path(os.path.realpath(path.parent / name))  # an address becomes a file that is not there
-        return anvil_lock.project_text(other) if other.is_relative_to(os.path.realpath(top)) else None
-
-    text = anvil_lock.project_text(path)
-    return None if text is None else ProjectFile(text, beside)
 
 
 @dataclass(frozen=True, slots=True)

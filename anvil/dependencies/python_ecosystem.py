@@ -1,5 +1,5 @@
-"""Packages of Python: the lockfiles of uv, Poetry, PDM, pip and Pipenv, an index of packages such as PyPI, and a
-virtual environment.
+"""Packages of Python: the lockfiles of uv, Poetry, PDM and pip, an index of packages such as PyPI, and a virtual
+environment.
 
 The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import email.parser
 import functools
-import json
 import os
 import posixpath
 import re
@@ -25,7 +24,6 @@ from anvil.dependencies.ecosystems import (
     DirectPackages,
     LockedPackages,
     PackageArchive,
-    ProjectFile,
     Registry,
     Release,
 )
@@ -45,18 +43,13 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\
 _PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
 
 
-_INCLUDE = re.compile(r"(-r|--requirement|-c|--constraint)(?:\s*=\s*|\s*)(\S+)")
-MAX_INCLUDED = 50
-"""Other files that a file of requirements may name."""
-
-
 # --- lockfiles ------------------------------------------------------------------------------------------
 
 
-def _uv(file: ProjectFile) -> LockedPackages:
+def _uv(text: str) -> LockedPackages:
     packages: list[Dependency] = []
     projects: dict[str, DirectPackages] = {}
-    for row in _rows(data_formats.read_toml(file.text), "package"):
+    for row in _rows(data_formats.read_toml(text), "package"):
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
         if isinstance(source, dict) and kinds & {"editable", "virtual", "directory"}:  # the project, or a member
@@ -73,9 +66,9 @@ def _uv(file: ProjectFile) -> LockedPackages:
     return packages, projects
 
 
-def _tables(key: str, file: ProjectFile) -> LockedPackages:
+def _tables(key: str, text: str) -> LockedPackages:
     """A lockfile that is a list of tables, which says nothing about the project's own dependencies."""
-    return [_locked(row) for row in _rows(data_formats.read_toml(file.text), key)], {}
+    return [_locked(row) for row in _rows(data_formats.read_toml(text), key)], {}
 
 
 _pylock = functools.partial(_tables, "packages")
@@ -91,69 +84,23 @@ def _locked(row: Mapping[str, Any]) -> Dependency:
     return _package(_name(row), version, elsewhere=is_elsewhere)
 
 
-def _requirements(file: ProjectFile) -> LockedPackages:
-    """Lines ``name==1.2``, with extras, markers and hashes, also of the files that ``-r`` names. The version of a name
-    without one is that of a file that ``-c`` names."""
-    required: dict[tuple[str, str | None], None] = {}  # each once: a name may have many lines, and many constraints
-    constraints: dict[str, dict[str, None]] = {}
+def _requirements(text: str) -> LockedPackages:
+    """Lines ``name==1.2``, with extras, markers and hashes."""
+    packages: list[Dependency] = []
     direct: DirectPackages = {}
-    for is_constraint, text in _with_included(file):
-        is_export = re.search(r"\s# via\b", text)  # written by pip-compile or uv: most are not the project's own
-        for line in _requirement_lines(text):
-            match = _REQUIREMENT.fullmatch(line)
-            pin = _PIN.fullmatch(match[2].strip()) if match else None
-            pin = pin if pin and is_version(pin[1]) else None  # else a name in a template, or what pip refuses
-            if match and is_constraint:
-                constraints.setdefault(normalized("pypi", match[1]), {}).update({pin[1]: None} if pin else {})
-            elif match and (pin or match[2][:1] in ("", *"<>=!~;")):  # else an address
-                required[normalized("pypi", match[1]), pin[1] if pin else None] = None
-                direct |= {} if is_export else {match[1]: set()}
-    packages = [
-        _package(name, each)
-        for name, version in required
-        for each in ([version] if version else constraints.get(normalized("pypi", name), ()))
-    ]
+    is_export = re.search(r"\s# via\b", text)  # written by pip-compile or uv: most are not the project's own
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        match = _REQUIREMENT.fullmatch(line.partition(" #")[0])
+        pin = _PIN.fullmatch(match[2].strip()) if match else None
+        pin = pin if pin and is_version(pin[1]) else None  # else a name in a template, or what pip refuses
+        if match and (pin or match[2][:1] in ("", *"<>=!~;")):  # else an address
+            packages += [_package(match[1], pin[1])] if pin else []
+            direct |= {} if is_export else {match[1]: set()}
     return packages, {".": direct}
 
 
-def _with_included(file: ProjectFile) -> Iterator[tuple[bool, str]]:
-    """(whether it is a file of constraints, text) of a file of requirements and of those that it names."""
-    pending = [(False, "", file.text)]
-    known: set[tuple[bool, str]] = set()
-    while pending:
-        is_constraint, place, text = pending.pop(0)
-        yield is_constraint, text
-        for match in filter(None, (_INCLUDE.fullmatch(line.strip()) for line in _requirement_lines(text))):
-            kind = is_constraint or match[1] in ("-c", "--constraint")
-            path = posixpath.join(posixpath.dirname(place), match[2])
-            if (kind, path) not in known and len(known) < MAX_INCLUDED:
-                known.add((kind, path))
-                included = file.beside(path)
-                pending += [(kind, path, included)] if included is not None else []
-
-
-def _requirement_lines(text: str) -> Iterator[str]:
-    """The lines without comments, each whole."""
-    return (line.partition(" #")[0] for line in re.sub(r"\\\r?\n", " ", text).splitlines())
-
-
-def _pipfile_lock(file: ProjectFile) -> LockedPackages:
-    packages: list[Dependency] = []
-    for group in ("default", "develop"):
-        rows = value_at(json.loads(file.text), group) or {}
-        if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
-            raise ValueError(f"{group!r} is not a mapping of packages")
-        for name, row in rows.items():
-            is_address = "git" in row or str(row.get("file")).startswith(("http:", "https:"))
-            is_inside = not is_address and not {"path", "file"}.isdisjoint(row)
-            # a repository has no version, whether it is one of Git or of Mercurial
-            version = "" if is_inside or is_address else str(row.get("version", "")).removeprefix("==")
-            packages.append(_package(name, version or None, elsewhere=not is_inside and not version))
-    return packages, {}
-
-
-def _of_pyproject(file: ProjectFile) -> Iterator[Dependency]:
-    project = data_formats.read_toml(file.text)
+def _of_pyproject(text: str) -> Iterator[Dependency]:
+    project = data_formats.read_toml(text)
     extras = _values(value_at(project, "project", "optional-dependencies"))
     lists = [value_at(project, "project", "dependencies"), *extras, *_values(project.get("dependency-groups"))]
     for requirement in (each for listed in lists if isinstance(listed, list) for each in listed):
@@ -166,20 +113,13 @@ def _of_pyproject(file: ProjectFile) -> Iterator[Dependency]:
             yield from (_package(name, None) for name in (names if isinstance(names, dict) else ()) if name != "python")
 
 
-def _of_pipfile(file: ProjectFile) -> Iterator[Dependency]:
-    table = data_formats.read_toml(file.text)
-    for names in (table.get("packages"), table.get("dev-packages")):
-        yield from (_package(name, None) for name in (names if isinstance(names, dict) else ()))
-
-
-def _of_requirements(file: ProjectFile) -> Iterator[Dependency]:
+def _of_requirements(text: str) -> Iterator[Dependency]:
     """Its names, of which some may have no version there."""
-    return (_package(name, None) for name in _requirements(file)[1]["."])
+    return (_package(name, None) for name in _requirements(text)[1]["."])
 
 
-PROJECT_FILES: Mapping[str, Callable[[ProjectFile], Iterable[Dependency]]] = {
+PROJECT_FILES: Mapping[str, Callable[[str], Iterable[Dependency]]] = {
     "pyproject.toml": _of_pyproject,
-    "Pipfile": _of_pipfile,
     "requirements.txt": _of_requirements,
 }
 
@@ -202,13 +142,12 @@ def _values(table: Any) -> list[Any]:
     return list(table.values()) if isinstance(table, dict) else []
 
 
-LOCKFILES: Mapping[str, Callable[[ProjectFile], LockedPackages]] = {
+LOCKFILES: Mapping[str, Callable[[str], LockedPackages]] = {
     "uv.lock": _uv,
     "poetry.lock": functools.partial(_tables, "package"),
     "pdm.lock": functools.partial(_tables, "package"),
     "pylock.toml": _pylock,
     "pylock.*.toml": _pylock,
-    "Pipfile.lock": _pipfile_lock,
     "requirements*.txt": _requirements,
 }
 

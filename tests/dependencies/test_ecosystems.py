@@ -17,6 +17,6 @@ def test_each_ecosystem_has_its_module_and_the_key_of_its_registry() -> None:
 
 def test_no_file_is_of_two_ecosystems() -> None:
     names = [name for module in MODULES.values() for name in (*module.PROJECT_FILES, *module.LOCKFILES)]
-    assert len(names) == len(set(names)) == 16
+    assert len(names) == len(set(names)) == 14
     for name in (*names, "requirements-dev.txt", "pylock.dev.toml", "Cargo.lock"):
         assert sum(project_dependencies.reader(each, name) is not None for each in ECOSYSTEMS) <= 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.dependencies import anvil_lock, project_dependencies
-from anvil.dependencies.ecosystems import ECOSYSTEMS, Dependency, ProjectFile
+from anvil.dependencies.ecosystems import ECOSYSTEMS, Dependency
 from anvil.errors import ConfigError
 from tests.conftest import write
 
@@ -68,7 +66,7 @@ packages:
 def of_file(name: str, text: str) -> list[Dependency]:
     """The packages with a version."""
     ecosystem = next(each for each in ECOSYSTEMS if project_dependencies.reader(each, name))
-    packages = project_dependencies.parse(ecosystem, name, ProjectFile(text), f"/x/{name}")
+    packages = project_dependencies.parse(ecosystem, name, text, f"/x/{name}")
     return [each for each in packages if each.version is not None]
 
 
@@ -109,7 +107,7 @@ def test_yarn_berry_says_where_a_package_is_from() -> None:
         "d": "git@github.com:acme/d.git#commit=00",
     }
     text = "".join(f'"{name}@x":\n  resolution: "{name}@{from_}"\n' for name, from_ in rows.items())
-    locked = project_dependencies.parse("npm", "yarn.lock", ProjectFile(f"__metadata:\n  version: 8\n{text}"), "y")
+    locked = project_dependencies.parse("npm", "yarn.lock", f"__metadata:\n  version: 8\n{text}", "y")
     assert [(each.name, each.version, each.elsewhere) for each in locked] == [
         ("@a/b", "1.3.0", False),
         ("c", None, False),
@@ -148,7 +146,7 @@ def test_a_workspace_of_bun() -> None:
         ("ms", "1.0.0", True),
         ("ms", "2.1.2", False),
     ]
-    of_member = project_dependencies.parse("npm", "bun.lock", ProjectFile(text), "/x/bun.lock", "packages/a")
+    of_member = project_dependencies.parse("npm", "bun.lock", text, "/x/bun.lock", "packages/a")
     assert [each.shown for each in of_member if each.direct] == ["@x/b", "debug 3.2.7"]
     git = '{"packages": {"ours": ["ours@github:acme/ours#0123", {}, "acme-ours-0123"], "odd": [], "none": 1,}}'
     assert parsed("bun.lock", git) == []
@@ -324,13 +322,13 @@ def test_direct_dependencies() -> None:
     assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}
     npm = of_file("pnpm-lock.yaml", (DATA / "pnpm-lock.yaml").read_text())
     assert {each.name for each in npm if each.direct} == {"@types/ms", "debug", "once"}
-    files = {name: ProjectFile((DATA / name).read_text()) for name in ("pyproject.toml", "package.json")}
+    files = {name: (DATA / name).read_text() for name in ("pyproject.toml", "package.json")}
     named = project_dependencies.named("pypi", "pyproject.toml", files["pyproject.toml"], "p")
     assert {*named} == {"click", "iniconfig", "markdown-it-py"}
     poetry = (
         '[tool.poetry.dependencies]\npython = "^3.10"\nClick = "^8"\n[tool.poetry.group.dev.dependencies]\nruff = "*"\n'
     )
-    assert {*project_dependencies.named("pypi", "pyproject.toml", ProjectFile(poetry), "p")} == {"click", "ruff"}
+    assert {*project_dependencies.named("pypi", "pyproject.toml", poetry, "p")} == {"click", "ruff"}
     package = project_dependencies.named("npm", "package.json", files["package.json"], "p")
     assert {*package} == {"@types/ms", "debug", "once"}
 
@@ -352,74 +350,6 @@ def test_requirements_that_powershell_wrote_are_read(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(b"click==\xff\xfe")
     with pytest.raises(ConfigError, match="is not UTF-8"):
         project_dependencies.dependencies(tmp_path)
-
-
-def test_requirements_take_versions_from_constraints_and_lines_from_other_files(tmp_path: Path) -> None:
-    (tmp_path / "repo" / ".git").mkdir(parents=True)
-    files = {
-        "secret.txt": "click==9.9\n",
-        "repo/constraints/all.txt": "Click==8.1.7\nflask==3.0; python_version > '3.8'\nunused==1.0\nmarkupsafe==2.1\n",
-        "repo/app/requirements.txt": "-c ../constraints/all.txt\n--requirement=more/base.txt # the others\n"
-        "click>=8\nidna==3.7\n-c../../secret.txt\n-r https://x.test/far.txt\n-r gone.txt\n",
-        "repo/app/more/base.txt": "flask[async]\nms @ https://x.test/ms.whl\n-r ../requirements.txt\n-r deep.txt\n",
-        "repo/app/more/deep.txt": "MarkupSafe\nunknown\n",
-    }
-    write(tmp_path, files)
-    found = project_dependencies.dependencies(tmp_path / "repo" / "app")
-    assert [(each.shown, each.direct) for each in found] == [
-        ("click 8.1.7", True),
-        ("flask 3.0", True),
-        ("idna 3.7", True),
-        ("markupsafe 2.1", True),
-        ("unknown", True),
-    ]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
-def test_requirements_do_not_lead_out_of_the_repository_through_a_link(tmp_path: Path) -> None:
-    (tmp_path / "repo" / ".git").mkdir(parents=True)
-    write(tmp_path, {"away/far.txt": "click==1.0\n", "repo/all/near.txt": "idna==3.7\n"})
-    write(tmp_path / "repo", {"requirements.txt": "-r out/far.txt\n-r in/near.txt\n"})
-    (tmp_path / "repo/out").symlink_to("../away")
-    (tmp_path / "repo/in").symlink_to("all")
-    found = project_dependencies.dependencies(tmp_path / "repo")
-    assert [each.shown for each in found] == ["idna 3.7"]
-
-
-def test_requirements_that_repeat_a_name_and_lines_of_blanks_take_little_time(tmp_path: Path) -> None:
-    names, spaces = "click\n" * 20_000, "-r" + " " * 50_000 + "a b\n"
-    write(tmp_path, {"requirements.txt": f"-c all.txt\n{names}{spaces}", "all.txt": "click==8.1.7\n" * 20_000})
-    started_s = time.process_time()
-    assert [each.shown for each in project_dependencies.dependencies(tmp_path)] == ["click 8.1.7"]
-    assert time.process_time() - started_s < 10  # it took a minute, and the memory of 400 million packages
-
-
-def test_several_files_of_a_project_name_its_packages(tmp_path: Path) -> None:
-    """Pipenv has a file of its own, beside the ``pyproject.toml`` of other tools."""
-    rows = {
-        "default": {"ms": {"version": "==1.2"}, "beside": {"path": ".", "editable": True}, "idna": {"version": "==3"}},
-        "develop": {
-            "ours": {"git": "https://example.org/ours.git", "ref": "00"},
-            "hgs": {"hg": "https://x.org/hgs"},
-            "far": {"file": "https://x.org/far.whl"},
-            "near": {"file": "./near.whl"},
-        },
-    }
-    pipfile = (
-        '[packages]\nMs = "*"\n[dev-packages]\nours = {git = "https://example.org/ours.git"}\nbeside = {path = "."}\n'
-        'hgs = {hg = "https://x.org/hgs"}\nfar = {file = "https://x.org/far.whl"}\nnear = {file = "./near.whl"}\n'
-    )
-    project = '[project]\nname = "x"\ndependencies = ["idna", "ms"]\n'
-    write(tmp_path, {"Pipfile.lock": json.dumps(rows), "Pipfile": pipfile, "pyproject.toml": project})
-    assert [
-        (each.shown, each.direct, each.elsewhere, each.origin) for each in project_dependencies.dependencies(tmp_path)
-    ] == [
-        ("far", True, True, "Pipfile"),
-        ("hgs", True, True, "Pipfile"),
-        ("idna 3", True, False, "Pipfile.lock"),
-        ("ms 1.2", True, False, "Pipfile.lock"),
-        ("ours", True, True, "Pipfile"),
-    ]
 
 
 def test_requirements_with_markers_hashes_and_other_lines() -> None:
@@ -459,7 +389,6 @@ NESTED = "[" * 100_000
         ("uv.lock", "[[package]]\nname = 'a'\nversion = 1", "'1' is not the version of a Python package"),
         ("uv.lock", f"a = {NESTED}", "nested|Invalid|recursion"),
         ("uv.lock", ".".join(["a"] * 20_000) + " = 1", "keys of too many parts"),
-        ("Pipfile.lock", '{"develop": {"a": 1}}', "'develop' is not a mapping of packages"),
         ("package-lock.json", NESTED, "nested too deeply"),
         ("package-lock.json", "[]", "it is not a mapping"),
         ("package-lock.json", '{"packages": {"node_modules/a": 1}}', "the package 'node_modules/a' is not a mapping"),
@@ -505,7 +434,7 @@ def test_old_npm_lockfiles_nest() -> None:
 
 
 @given(
-    st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "Pipfile.lock"]),
+    st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"]),
     st.text(),
 )
 def test_any_text_is_packages_or_one_error(name: str, text: str) -> None:
