@@ -8,7 +8,6 @@ of the public Sigstore, comes with it.
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import logging
 import re
@@ -148,10 +147,18 @@ def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
 def stored_bundle(data: bytes) -> str:
     """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
     text = data.decode("utf-8", "replace")
+    if json_object(text) is not None:
+        return text
+    import cramjam
+
+    unpacked = bytearray(MAX_BYTES)  # a longer one is refused before it is unpacked
+    try:
+        size = cramjam.snappy.decompress_raw_into(data, unpacked)
+    except cramjam.DecompressionError as error:
+        raise ValueError(str(error)) from None
+    text = unpacked[:size].decode("utf-8", "replace")
     if json_object(text) is None:
-        text = snappy_unpacked(data, MAX_BYTES).decode("utf-8", "replace")
-        if json_object(text) is None:
-            raise ValueError("it is not JSON")
+        raise ValueError("it is not JSON")
     return text
 
 
@@ -212,61 +219,6 @@ def _utf8_string(der: bytes) -> str:
     if len(der) != start + size:
         raise ValueError("its certificate has a text of another length than it says")
     return der[start:].decode("utf-8")
-
-
-# --- Snappy, with which GitHub packs the bundles in its storage ------------------------------------------------------
-# https://github.com/google/snappy/blob/main/format_description.txt. Its reading is so short that no package is needed.
-
-_LONGEST_INLINE = 60
-"""Up to this length, the first byte of a literal has the length itself. Above, it has the number of bytes with it."""
-
-
-def snappy_unpacked(data: bytes, limit: int) -> bytes:
-    """The bytes in a block. ``limit``: how many it may have; a longer block is refused before it is unpacked. Raises
-    :class:`ValueError`."""
-    size, begin = _size(data)
-    if size > limit:
-        raise ValueError(f"it has {size:,} bytes unpacked, and {limit:,} are allowed")
-    source, result = io.BytesIO(data), bytearray()
-    source.seek(begin)
-
-    def part(length: int) -> bytes:
-        taken = source.read(length)
-        if len(taken) < length:
-            raise ValueError("it ends too early")
-        return taken
-
-    while first := source.read(1):
-        tag = first[0]
-        kind, upper = tag & 3, tag >> 2  # kind 0 is a literal; 1, 2 and 3 are copies with 1, 2 and 4 bytes of offset
-        extra = (max(0, upper + 1 - _LONGEST_INLINE), 1, 2, 4)[kind]
-        number = int.from_bytes(part(extra), "little")
-        length = (number if kind == 0 and extra else upper) + 1
-        if kind == 1:  # the three upper bits belong to the offset
-            number, length = (tag >> 5 << 8) + number, (upper & 7) + 4
-        if len(result) + length > size:
-            raise ValueError(f"it has more bytes unpacked than the {size:,} that it says")
-        if kind == 0:
-            result += part(length)
-            continue
-        start = len(result) - number
-        if not 0 <= start < len(result):
-            raise ValueError("it copies bytes from before its start")
-        copied = bytes(result[start : start + length])
-        result += (copied * -(-length // len(copied)))[:length]  # one longer than its offset repeats what it copied
-    if len(result) != size:
-        raise ValueError(f"it has {len(result):,} bytes unpacked, and says that it has {size:,}")
-    return bytes(result)
-
-
-def _size(data: bytes) -> tuple[int, int]:
-    """The length that a block says it has, and where its elements begin: seven bits in each byte, the lowest first."""
-    size = 0
-    for position, byte in enumerate(data[:5]):
-        size |= (byte & 0x7F) << (7 * position)
-        if byte < 0x80 and size < 1 << 32:
-            return size, position + 1
-    raise ValueError("it is not a block of Snappy")
 
 
 # --- finding, verifying and remembering ------------------------------------------------------------------------------
@@ -450,6 +402,8 @@ def of_github(http: HttpClient, address: GitHubAddress, sha256: str) -> list[str
 def _stored(http: HttpClient, api: str, url: str) -> str:
     """The bundle in GitHub's storage at ``url``, which the answer of ``api`` names. It is requested like the target
     of a redirect, and without the token: the address is signed."""
+    if not is_installed():  # nobody reads it here
+        return ""
     with http.anonymous() as anonymous, anonymous.get(anonymous.target(api, url)) as reply:
         shown = index_url.without_secrets(reply.url)
         if reply.status != 200:
@@ -476,7 +430,7 @@ PUBLIC = "https://tuf-repo-cdn.sigstore.dev"
 
 def is_installed() -> bool:
     """Whether attestations can be verified here."""
-    return importlib.util.find_spec("sigstore") is not None
+    return all(map(importlib.util.find_spec, ("sigstore", "cramjam")))
 
 
 def verify(bundles: Sequence[str], sha256: str, trusted_root: str | None = None) -> list[Attestation]:

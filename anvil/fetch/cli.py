@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.documents.document_source import DocumentSource
     from anvil.fetch.fetch_index import FetchResult
-    from anvil.fetch.fetched_cache import FetchedCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +91,21 @@ def command(
         try:
             if target is not None:
                 publish.ensure_overwritable(target)
-            with _cache(None if offline else target) as cache:
-                request = FetchRequest(
-                    fetch_options,
-                    cache,
-                    head=opened.folder or Path.cwd(),
-                    offline="--offline allows the cached copy only." if offline else None,
-                    progress=progress,
-                    attested=rule_of(fetch_options, opened.base),
-                    is_named_by_user=True,
+            request = FetchRequest(
+                fetch_options,
+                head=opened.folder or Path.cwd(),
+                offline="--offline allows the cached copy only." if offline else None,
+                progress=progress,
+                attested=rule_of(fetch_options, opened.base),
+                is_named_by_user=True,
+            )
+            fetched = fetch(f"{source}#{what}" if what else source, request)
+            if sha256 is not None and fetched.manifest.sha256 != sha256.lower():
+                raise ArtifactRejected(
+                    f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
+                    "Correct --sha256, or the address."
                 )
-                fetched = fetch(f"{source}#{what}" if what else source, request)
-                if sha256 is not None and fetched.manifest.sha256 != sha256.lower():
-                    raise ArtifactRejected(
-                        f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
-                        "Correct --sha256, or the address."
-                    )
-                pulled = _placed(fetched, target, configured is None, opened.tree, progress, is_named=to is not None)
+            pulled = _placed(fetched, target, configured is None, opened.tree, progress, is_named=to is not None)
         except BuildError as error:
             raise BuildError(str(error).replace("--index", "--to")) from error
         except (ArtifactRejected, FormatTooNew) as error:
@@ -129,28 +124,6 @@ def command(
     if not quiet:
         output.say(_rendered(pulled, options.build_command(OpenRequest(docs, to, config))))
     return OK
-
-
-@contextmanager
-def _cache(target: Path | None) -> Iterator[FetchedCache]:
-    """The user's cache; where it cannot be written and the index goes to ``target``, one for this command."""
-    import os
-    import tempfile
-
-    from anvil.fetch.fetched_cache import FetchedCache
-    from anvil.system import safe_files
-
-    cache = FetchedCache()
-    try:
-        safe_files.make_folder(cache.folder)
-        is_usable = os.access(cache.folder, os.W_OK)
-    except OSError:
-        is_usable = False
-    if is_usable or target is None:
-        yield cache
-        return
-    with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
-        yield FetchedCache(Path(folder))
 
 
 def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:

@@ -94,13 +94,8 @@ def test_pull_puts_an_index_in_place_and_says_what_came(published: Server, site:
     assert sorted(path.name for path in here.iterdir()) == ["docs.db"]
 
 
-def test_pull_needs_no_cache_for_a_file_that_is_named(
-    published: Server, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (here / "in-the-way").touch()
-    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(here / "in-the-way" / "anvil"))
+def test_pull_names_its_own_option(published: Server, here: Path) -> None:
     assert "docs.db pulled: 4 pages" in program("pull", published.url, "--to", "docs.db", cwd=here).stdout
-    monkeypatch.undo()
     message = complaint("pull", published.url, "--to", "docs.db/new.db", cwd=here)
     assert message.endswith("docs.db cannot be made (File exists). Choose another place for the index.")
 
