@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from anvil.cli import options, output
+from anvil.cli import output
 from anvil.clients import known_clients
 from anvil.clients.file_editing import EDITORS
 from anvil.clients.known_clients import CLIENTS, FORM, McpClient, Scope
@@ -242,10 +242,6 @@ def snippet(client: McpClient, name: str, server: dict[str, Any]) -> str:
     return EDITORS[client.format].dumps(client.key, name, server)
 
 
-class NameTaken(ConfigError):
-    """Another server has the name of an entry."""
-
-
 def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any], project: Path) -> str:
     """The file's new text with ``server`` under ``name``; the same text when it has it already.
 
@@ -266,7 +262,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
             if old == server:
                 return text
             if not _replaceable(file, project, old, server):
-                raise NameTaken(f"The name {name!r} is taken by another server, which is left as it is.")
+                raise ConfigError(f"The name {name!r} is taken by another server. Give another, as --name {name}-2.")
             value = {**old, **server}
             if old == value:
                 return text
@@ -415,8 +411,7 @@ class Setup:
                 f"{shown} cannot be written ({error.strerror}). Add the lines that --print shows yourself."
             ) from error
         except ConfigError as error:
-            again = f" Choose another name: {self._again(chosen, name)}" if isinstance(error, NameTaken) else ""
-            raise ConfigError(f"{shown}: {error}{again}") from error
+            raise ConfigError(f"{shown}: {error}") from error
         condition = f" {client.condition}" if client.condition and file.is_shared else ""
         output.say(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.{condition}")
         return requirement_of(file, server)
@@ -451,11 +446,6 @@ class Setup:
                 "--command is empty. Give the command that starts anvil, such as --command 'uvx anvil-docs'."
             )
         return words
-
-    def _again(self, chosen: str, name: str) -> str:
-        """The same command with another name for the server."""
-        words = options.option_words(self, "docs", "index", "command", "scope")
-        return installation.line(["anvil", "init", "--client", chosen, *words, "--name", f"{name}-2"])
 
 
 def _address(index: str) -> str:

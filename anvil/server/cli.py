@@ -33,6 +33,13 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     return surfaces
 
 
+def _http(name: str, metavar: str, help: str) -> Callable[[options.F], options.F]:
+    """An option that is a field of :class:`HttpOptions`, with its variable."""
+    own = HttpOptions.__dataclass_fields__[name]
+    option = f"--{name.replace('_', '-')}"
+    return click.option(option, metavar=metavar, multiple=own.default == (), envvar=own.metadata["variable"], help=help)
+
+
 @click.command("serve", epilog="Example: anvil serve --docs docs")
 @options.given(*options.PROJECT, kind=ServeRequest)
 @options.collected(HttpOptions, "http")
@@ -48,43 +55,27 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     "--host", envvar="ANVIL_HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or ANVIL_HOST)."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free port.")
-@click.option(
-    "--token", metavar="TEXT", envvar="ANVIL_TOKEN", help="Bearer token that clients must send (better: ANVIL_TOKEN)."
+@_http("token", "TEXT", "Bearer token that clients must send (better: ANVIL_TOKEN).")
+@_http("token_file", "FILE", "File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).")
+@_http(
+    "oauth_issuer",
+    "URL",
+    "Identity provider whose access tokens are accepted, by its issuer (repeatable; in ANVIL_OAUTH_ISSUER, separated "
+    "by spaces).",
 )
-@click.option(
-    "--token-file",
-    metavar="FILE",
-    envvar="ANVIL_TOKEN_FILE",
-    help="File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).",
+@_http(
+    "oauth_resource", "URL", "With --oauth-issuer: this server's address for clients, for which tokens must be made."
 )
-@click.option(
-    "--oauth-issuer",
-    metavar="URL",
-    multiple=True,
-    envvar="ANVIL_OAUTH_ISSUER",
-    help="Identity provider whose access tokens are accepted, by its issuer (repeatable; in ANVIL_OAUTH_ISSUER, "
-    "separated by spaces).",
-)
-@click.option(
-    "--oauth-resource",
-    metavar="URL",
-    envvar="ANVIL_OAUTH_RESOURCE",
-    help="With --oauth-issuer: this server's address for clients, for which tokens must be made.",
-)
-@click.option(
-    "--oauth-scope",
-    metavar="NAME",
-    multiple=True,
-    envvar="ANVIL_OAUTH_SCOPES",
-    help="With --oauth-issuer: a scope that tokens must have (repeatable; in ANVIL_OAUTH_SCOPES, separated by spaces).",
+@_http(
+    "oauth_scope",
+    "NAME",
+    "With --oauth-issuer: a scope that tokens must have (repeatable; in ANVIL_OAUTH_SCOPES, separated by spaces).",
 )
 @click.option("--insecure", is_flag=True, help="Allow --host other than loopback without a token.")
-@click.option(
-    "--allowed-host",
-    metavar="NAME",
-    multiple=True,
-    envvar="ANVIL_ALLOWED_HOST",
-    help="Host name by which clients may call the server (repeatable; in ANVIL_ALLOWED_HOST, separated by spaces).",
+@_http(
+    "allowed_host",
+    "NAME",
+    "Host name by which clients may call the server (repeatable; in ANVIL_ALLOWED_HOST, separated by spaces).",
 )
 @click.option("--no-watch", is_flag=True, help="Do not watch files. Each query still checks them for changes.")
 @click.option(
