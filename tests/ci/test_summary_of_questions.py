@@ -35,6 +35,10 @@ def compared(*differences: Difference) -> TestReport:
         (compared(WORSE), "1 question got worse because of a_[x](y).md"),
         (compared(WORSE, replace(WORSE, blame=())), "2 questions got worse because of a_[x](y).md"),
         (compared(replace(WORSE, blame=())), "1 question got worse"),
+        (
+            replace(REPORT, comparison=Comparison("main", 1.0, 1.0, (PAGE,), ())),
+            "all questions are answered as expected",
+        ),
     ],
 )
 def test_headlines(report: TestReport, said: str) -> None:

@@ -4,6 +4,7 @@ from anvil.impact import ranking
 from anvil.impact.evidence import Evidence
 from anvil.impact.names import Name
 from anvil.impact.ranking import need
+from anvil.search.confidence import logistic
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,44 @@ def test_evidence_counts_of_the_page_that_has_most() -> None:
         Evidence("link", "a.md", None, 1.0, ""),
     ]
     assert ranking.evidence_features(evidence) == {"public name gone": 0.0, "joint change": 0.5, "prose": 0.5}
+
+
+def test_how_sure_one_piece_of_evidence_makes() -> None:
+    """In thousandths, for one of ten pages, where the change concerns any."""
+    odds = {name: ranking.log_odds({name: 1.0}, 10) for name in ranking.WEIGHTS}
+    assert {name: round(1000 * logistic(value), 1) for name, value in odds.items()} == {
+        "public name gone": 444.6,
+        "name gone": 3.3,
+        "name new": 2.4,
+        "name touched": 8.0,
+        "name near": 3.2,
+        "text": 16.9,
+        "title search": 43.4,
+        "title name": 28.4,
+        "title path": 26.5,
+        "same name": 3.6,
+        "path words": 9.9,
+        "link": 6.1,
+        "joint change": 369.9,
+        "joint folder": 160.8,
+        "often changed": 11.4,
+        "prose": 4.5,
+    }
+
+
+def test_how_much_a_change_needs_pages_by_one_feature() -> None:
+    """In thousandths; 66 without any."""
+    assert {name: round(1000 * need({name: 1.0})) for name in ranking.CHANGE_WEIGHTS} == {
+        "words new": 102,
+        "words fix": 50,
+        "words internal": 39,
+        "first word new": 91,
+        "first word fix": 36,
+        "breaking": 343,
+        "tests": 125,
+        "surface files": 103,
+        "new words in code": 99,
+        "public name gone": 587,
+        "joint change": 770,
+        "prose": 190,
+    }

@@ -132,3 +132,7 @@ def test_many_processes_write_at_once(path: Path) -> None:
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     keys = [text_key(f"{writer} {number}") for writer in range(3) for number in range(40)]
     assert len(VectorCache("model", DIMENSIONS, path).get(keys)) == 120
+
+
+def test_it_holds_up_to_512_mb(cache: VectorCache) -> None:
+    assert cache._max_bytes == 536_870_912

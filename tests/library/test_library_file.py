@@ -137,6 +137,12 @@ def questions(library: Library) -> dict[str, Callable[[], Any]]:
     }
 
 
+def test_a_library_waits_for_the_disk_at_checkpoints_alone(sound: Path) -> None:
+    """SQLite's "normal", which keeps a file in WAL mode whole, and not "full", which waits at each change."""
+    with contextlib.closing(library_file.open_library(sound, {})) as handle:
+        assert (handle.pragma("journal_mode"), handle.pragma("synchronous")) == ("wal", 1)
+
+
 def test_a_sound_library_is_found_sound(sound: Path) -> None:
     before = sound.read_bytes()
     assert library_file.examine(sound)[0]["embedding_dimensions"] == "384"

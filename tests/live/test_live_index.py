@@ -877,3 +877,13 @@ def test_a_server_without_vectors(docs: Path, provider: str) -> None:
         result = found.search("zebra of page 77")
         assert result.results[0].metadata.file_path == "many/77.md" and result.freshness.pending_vectors == 0
         assert any("without vectors" in note for note in result.freshness.notes)
+
+
+def test_a_server_reads_the_vectors_before_the_first_question(built: Path) -> None:
+    with anvil.open(built, background=True) as found:
+        live = found.members[0].live
+        live.start()
+        assert live._starter is not None
+        live._starter.join(30)
+        index: Any = live._refreshed(time.monotonic()).searcher.index
+        assert index._vectors is not None

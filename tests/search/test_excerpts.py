@@ -222,3 +222,9 @@ def test_a_heading_or_an_opening_line_is_no_excerpt() -> None:
     text = f"Run the zebra:\n\n```sh title='a title that is much too long to be repeated'\n{code}```\n\n{OTHER * 3}"
     assert shown(text, "zebra", 40) == "Run the zebra:"
     assert shown(text, "option", 60) == "```\na_long_command --with-option 0\n```"
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
+    words = [f"word{number}" for number in range(100)]
+    text = " ".join([*words[:50], "zebra", *words[50:]])
+    assert set(shown(text, "zebra", 60).replace("…", " ").split()) <= {*words, "zebra"}

@@ -62,6 +62,18 @@ def test_what_another_handler_writes_is_not_written_twice(capsys: pytest.Capture
     assert [json.loads(line)["message"] for line in captured.err.splitlines()] == ["as well"]
 
 
+def test_the_level_is_that_of_anvil_and_other_libraries_warn() -> None:
+    root, own = logging.getLogger(), logging.getLogger("anvil")
+    before = root.handlers[:], root.level, own.level
+    try:
+        for level, shown in (("debug", logging.DEBUG), ("error", logging.ERROR)):
+            logs.configure(level)
+            assert (own.level, root.level) == (shown, max(shown, logging.WARNING))
+    finally:
+        logging.captureWarnings(False)
+        root.handlers[:], root.level, own.level = before
+
+
 def test_a_mistake_of_a_client_is_one_short_line(capsys: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
     before = root.handlers[:], root.level

@@ -179,3 +179,13 @@ def test_a_walk_leaves_out_what_is_skipped() -> None:
         ("p", False),
         ("-text", True),
     ]
+
+
+@pytest.mark.usefixtures("small")
+def test_fifty_elements_such_as_b_may_be_open_at_once() -> None:
+    def html(count: int) -> str:
+        return "".join(f"<b id={number}>" for number in range(count)) + "</b>" * count + "<p>x</p>" * 500
+
+    assert html_tree.parse(html(50)).body is not None
+    with pytest.raises(html_tree.Unreadable, match="more than 50 elements such as <b> inside each other"):
+        html_tree.parse(html(51))

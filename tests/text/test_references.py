@@ -45,6 +45,11 @@ def test_a_fence_is_closed_by_marks_with_at_most_three_columns_more(text: str, f
     assert [(fence.line, fence.closed) for fence in references.read(text).fences] == fences
 
 
+def test_two_comments_without_a_space_between_them_have_no_links() -> None:
+    found = references.read("<!-- [x](x.md) --><!-- [y](y.md) -->[z](z.md)\n")
+    assert [link.target for link in found.links] == ["z.md"]
+
+
 def test_line_starts() -> None:
     chance = random.Random(7)
     for _ in range(2000):

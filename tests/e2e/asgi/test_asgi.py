@@ -142,6 +142,7 @@ def test_pages_of_a_named_origin_may_ask(public: dict[str, str]) -> None:
     assert allowed.status_code == 200 and allowed.headers["access-control-allow-origin"] == SITE
     assert "Origin" in allowed.headers["vary"]
     assert asked_first.status_code == 200 and asked_first.headers["access-control-allow-origin"] == SITE
+    assert asked_first.headers["access-control-max-age"] == "86400", "the browser asks first once a day"
     assert foreign.status_code == 403 and "access-control-allow-origin" not in foreign.headers
     (refused,) = asked(public, search(Origin=SITE))
     assert refused.status_code == 403
