@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from anvil.doc_tests.suite_report import unanswered
+from anvil.doc_tests.suite_report import moved, unanswered
 from anvil.index_file.reader import Reader
 from anvil.search.pages import page_text
 from anvil.system import safe_files
@@ -221,14 +221,15 @@ def question_notes(report: TestReport, opened: Anvil) -> Iterator[Note]:
     worse = comparison.worse if comparison is not None else ()
     for difference in worse:
         level: Level = "error" if difference.decisive else "warning"
-        message = f"{difference.ask!r}: {difference.before.standing} before, {difference.after.standing} now."
         file = in_checkout(opened, difference.page) if difference.page else None
-        yield Note(level, f"{message} {difference.reason}".strip(), file, difference.line if file else None)
+        message = f"{difference.after.question.ask!r}: {moved(difference)}"
+        yield Note(level, message, file, difference.line if file else None)
     suite = in_workspace(Path(report.suite).resolve())
-    worse_questions = {difference.ask for difference in worse}
+    worse_questions = {difference.after.question for difference in worse}
     for outcome in report.failed:
-        if outcome.ask not in worse_questions:
-            yield Note("error" if not report.passed else "warning", unanswered(outcome), suite, outcome.line or 1)
+        if outcome.question not in worse_questions:
+            level = "warning" if report.passed else "error"
+            yield Note(level, unanswered(outcome), suite, outcome.question.line or 1)
 
 
 def _first_different_line(path: str, opened: Anvil, reader: Reader) -> int:

@@ -286,13 +286,13 @@ def render_lint(report: LintReport, pages_url: str | None) -> str:
 # --- the questions of a suite ----------------------------------------------------------------------------------
 
 MAX_NAMED_PAGES = 3
-"""Pages that a headline or a row names."""
+"""Pages that a headline names."""
 
 
 def questions_headline(report: TestReport) -> str:
     comparison = report.comparison
     if comparison is not None and comparison.worse:
-        pages = Counter(page.file_path for difference in comparison.worse for page in difference.blame[:1])
+        pages = Counter(difference.blame.file_path for difference in comparison.worse if difference.blame)
         named = [path for path, _ in pages.most_common(MAX_NAMED_PAGES)]
         because = f" because of {wording.listed(named)}" if named else ""
         return f"{counted(len(comparison.worse), 'question')} got worse{because}"
@@ -302,8 +302,7 @@ def questions_headline(report: TestReport) -> str:
         return f"the mean reciprocal rank is {report.mrr or 0:.2f}, at least {report.min_mrr or 0:.2f} is wanted"
     if comparison is not None and comparison.better:
         return f"{counted(len(comparison.better), 'question')} got better"
-    is_asked = any(outcome.status != "skipped" for outcome in report.outcomes)
-    return "all questions are answered as expected" if is_asked else "no question was asked"
+    return "all questions are answered as expected"
 
 
 def render_questions(report: TestReport, since: str | None, pages_url: str | None) -> str:
@@ -314,14 +313,14 @@ def render_questions(report: TestReport, since: str | None, pages_url: str | Non
     comparison = report.comparison
     if comparison is not None:
         parts += [*_comparison(comparison, since, pages_url)]
-    worse_questions = {difference.ask for difference in comparison.worse} if comparison else set()
-    failed = [outcome for outcome in report.failed if outcome.ask not in worse_questions]
+    worse_questions = {difference.after.question for difference in comparison.worse} if comparison else set()
+    failed = [outcome for outcome in report.failed if outcome.question not in worse_questions]
     if failed:
-        rows = [(code(outcome.ask), code(outcome.expected), _instead(outcome)) for outcome in failed]
+        rows = [(code(each.question.ask), code(each.question.expected), _instead(each)) for each in failed]
         title = "Not answered, here and before" if comparison else "Not answered"
         parts += [f"### {title}", listed(("question", "expected", "came instead"), rows)]
     if report.new:
-        answers = [(code(outcome.ask), _instead(outcome)) for outcome in report.new]
+        answers = [(code(outcome.question.ask), _instead(outcome)) for outcome in report.new]
         parts.append(folded_list(counted(len(report.new), "new question"), ("question", "answered by"), answers))
     return "\n\n".join(parts) + "\n"
 
@@ -333,7 +332,7 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
             yield f"### {title}"
             rows = [
                 (
-                    f"{'**lost** ' if each.kind == 'worse' and each.decisive else ''}{code(each.ask)}",
+                    f"{'**lost** ' if each.kind == 'worse' and each.decisive else ''}{code(each.after.question.ask)}",
                     f"{each.before.standing} → {each.after.standing}",
                     _blame(each, pages_url),
                 )
@@ -347,11 +346,10 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
 
 
 def _blame(difference: Difference, pages_url: str | None) -> str:
-    pages = [
-        f"{linked(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
-        for page in difference.blame[:MAX_NAMED_PAGES]
-    ]
-    return ", ".join(pages) or "no page alone"
+    page = difference.blame
+    if page is None:
+        return "no page alone"
+    return f"{linked(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
 
 
 def _instead(outcome: Outcome) -> str:

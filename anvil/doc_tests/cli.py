@@ -70,7 +70,7 @@ def command(
         questions = opened.test_suite(suite)
         report = opened.test(questions, baseline, mode)
     if lint:
-        weak = list(suite_report.weak_questions(report, questions.questions, output.relative(Path(questions.origin))))
+        weak = list(suite_report.weak_questions(report, output.relative(Path(questions.origin))))
         for line in weak:
             output.say(line)
         if not weak and not quiet:
@@ -124,7 +124,7 @@ def _update(file: Path, report: TestReport) -> None:
     for outcome in report.new:
         address = outcome.likely_address
         expect = "nothing is likely to answer: name a page" if address is None else f'expect = "{address}"'
-        output.say(f"{outcome.ask}\n      {expect}", err=True)
+        output.say(f"{outcome.question.ask}\n      {expect}", err=True)
     number = sum(outcome.likely_address is not None for outcome in report.new)
     if not number:
         return

@@ -1,19 +1,18 @@
 """Compare two runs of a suite, and find the edited pages that make the difference.
 
-The page to blame is found by replay: in a copy of the current index, pages are restored to the baseline, and the
-question is asked again. A page is to blame when restoring it alone gives the former answer. If no single page does, a
-smallest set of pages is searched for.
+The page to blame is found by replay: in a copy of the current index, a page is restored to the baseline, and the
+question is asked again. A page is to blame when restoring it alone gives the former answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from anvil.doc_tests.judging import Asker, ExpectedParts, QuestionVectors, hit_rate, mean_reciprocal_rank
-from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
+from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome
 from anvil.documents import document_source
 from anvil.index_file import connection, writer
 from anvil.index_file.manifests import SETTINGS
@@ -24,11 +23,10 @@ from anvil.search.pages import page_text
 from anvil.search.searcher import Searcher
 from anvil.search.vectors_and_keywords import FileIndex
 from anvil.values import Progress, silent
-from anvil.wording import counted, listed
+from anvil.wording import counted
 
-Item = TypeVar("Item")
 MAX_REPLAYS, MAX_REPLAYS_OF_QUESTION = 160, 32
-"""Sets of pages that are restored, in one comparison and for one question; each costs a fraction of a second."""
+"""Pages that are restored, in one comparison and for one question; each costs a fraction of a second."""
 MAX_BLAMED = 50
 """Questions that are explained, worse ones first."""
 
@@ -67,7 +65,6 @@ def _line(before: Reader, old: str, after: Reader, new: str) -> int | None:
 
 def compare(
     name: str,
-    questions: Sequence[Question],
     before: Side,
     after: Side,
     moved: dict[str, str],
@@ -80,11 +77,8 @@ def compare(
     for number, (old, new) in enumerate(zip(before.outcomes, after.outcomes, strict=True)):
         kind = change(old, new)
         if kind is not None:
-            decisive = old.status != new.status
-            page, line = _place(questions[number], new, after, pages)
-            differences.append(
-                (number, Difference(new.ask, new.expected, kind, decisive, old, new, page=page, line=line))
-            )
+            page, line = _place(new, after, pages)
+            differences.append((number, Difference(kind, old.status != new.status, old, new, page=page, line=line)))
     differences.sort(key=lambda pair: (pair[1].kind != "worse", not pair[1].decisive, pair[0]))
     old_settings, new_settings = before.reader.meta(), after.reader.meta()
     notes: tuple[str, ...] = ()
@@ -94,15 +88,16 @@ def compare(
     else:
         with closing(_Replay(before.reader, after, pages, vectors)) as replay:
             explained = []
-            for done, (number, difference) in enumerate(differences):
+            for done, (_, difference) in enumerate(differences):
                 progress("comparing", done, len(differences))
-                explained.append(replay.explained(questions[number], difference) if done < MAX_BLAMED else difference)
+                explained.append(replay.explained(difference) if done < MAX_BLAMED else difference)
     rates = hit_rate(before.outcomes), mean_reciprocal_rank(before.outcomes)
     return Comparison(name, *rates, pages, tuple(explained), notes)
 
 
-def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int | None]:
+def _place(outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int | None]:
     """The page that a question is about, and the line to look at: where the page was edited, else its section."""
+    question = outcome.question
     targets = [target for page in question.expect if (target := after.targets.get(page)) is not None]
     if not targets:
         first = outcome.answers[:1] if question.nothing else ()
@@ -112,77 +107,50 @@ def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[Ch
     return target.file_path, edited.get(target.file_path, target.line)
 
 
-class _TooManyReplaysError(Exception):
-    """The limit of restored sets of pages is reached."""
-
-
 class _Replay:
-    """A copy of the current index in which pages are restored to the baseline."""
+    """A copy of the current index in which one page at a time is restored to the baseline."""
 
     def __init__(self, before: Reader, after: Side, pages: Sequence[ChangedPage], vectors: QuestionVectors) -> None:
         self._before, self._after = before, after
         self._pages, self._vectors = pages, vectors
         self._writer: Writer | None = None
-        self._back: frozenset[ChangedPage] = frozenset()
-        """The pages that are restored in the copy now."""
-        self._asker: Asker | None = None
-        self._replays = self._allowed = 0
-        """Sets of pages that were restored so far, and that may be for the current question."""
-        self._answers: dict[tuple[frozenset[ChangedPage], Question], Outcome] = {}
+        self._restored: ChangedPage | None = None
+        self._replays = 0
 
-    def explained(self, question: Question, difference: Difference) -> Difference:
-        """The difference with the pages to blame, and a reason."""
+    def explained(self, difference: Difference) -> Difference:
+        """The difference with the page to blame, and a reason."""
+        former = _quality(difference.before)
+        blame = None
+        for page in self._candidates(difference)[: min(MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS - self._replays)]:
+            self._replays += 1
+            quality = _quality(self._with(page).ask(difference.after.question))
+            if quality >= former if difference.kind == "worse" else quality <= former:
+                blame = page
+                break
+        return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages))
+
+    def _candidates(self, difference: Difference) -> list[ChangedPage]:
+        """The changed pages: those that the question expects, those among its results, then the others."""
         before, after = difference.before, difference.after
-        worse = difference.kind == "worse"
-
-        def is_undone(pages: Sequence[ChangedPage]) -> bool:
-            outcome = self._ask(question, frozenset(pages))
-            return _quality(outcome) >= _quality(before) if worse else _quality(outcome) <= _quality(before)
-
-        related = self._related(question, before, after)
-        self._allowed = min(self._replays + MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS)
-        # The cheapest and most frequent cause first: one page that the question is about, then several of these, then
-        # any of the pages.
-        try:
-            single = next(((page,) for page in related if is_undone([page])), ())
-            blame = single or smallest_set(related, is_undone) or smallest_set(self._pages, is_undone)
-        except _TooManyReplaysError:
-            blame = ()
-        return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages, question))
-
-    def _related(self, question: Question, before: Outcome, after: Outcome) -> list[ChangedPage]:
-        """The changed pages that the question expects, then those among its results."""
-        names = [expectation.page for expectation in question.expect]
+        names = [expectation.page for expectation in after.question.expect]
         names += [answer.file_path for answer in (*after.answers, *before.answers)]
         order = {name: place for place, name in reversed(list(enumerate(names)))}
-        places = {page: min(order.get(path, len(names)) for path in _paths(page)) for page in self._pages}
-        return sorted((page for page in self._pages if places[page] < len(names)), key=lambda page: places[page])
+        return sorted(self._pages, key=lambda page: min(order.get(path, len(names)) for path in _paths(page)))
 
-    def _ask(self, question: Question, back: frozenset[ChangedPage]) -> Outcome:
-        key = (back, question)
-        if key not in self._answers:
-            self._answers[key] = self._with(back).ask(question)
-        return self._answers[key]
-
-    def _with(self, back: frozenset[ChangedPage]) -> Asker:
+    def _with(self, page: ChangedPage) -> Asker:
         if self._writer is None:
             self._writer = Writer(connection.open_scratch(":memory:"))
             connection.fill(self._writer.connection, self._after.reader.connection)
-        if self._asker is None or back != self._back:
-            if self._replays >= self._allowed:
-                raise _TooManyReplaysError
-            with self._writer.atomic():  # only pages that differ from the last set are written
-                for page in sorted(self._back ^ back, key=lambda page: page.file_path):
-                    source = self._before if page in back else self._after.reader
-                    for path in _paths(page):
+        if page != self._restored:
+            with self._writer.atomic():
+                for each, source in ((self._restored, self._after.reader), (page, self._before)):
+                    for path in _paths(each) if each else ():
                         writer.put_back(self._writer, source, path)
-            self._back = back
-            self._replays += 1
-            old = {page.file_path: page.old_path for page in back if page.old_path}
-            moved_back = old | {page: old.get(path, path) for page, path in self._after.targets.moved.items()}
-            searcher = Searcher(FileIndex(self._writer.reader), self._vectors.provider)
-            self._asker = Asker(searcher, ExpectedParts(self._writer.reader, moved_back), self._vectors)
-        return self._asker
+            self._restored = page
+        moved = {page.file_path: page.old_path} if page.old_path else {}
+        moved_back = moved | {new: moved.get(path, path) for new, path in self._after.targets.moved.items()}
+        searcher = Searcher(FileIndex(self._writer.reader), self._vectors.provider)
+        return Asker(searcher, ExpectedParts(self._writer.reader, moved_back), self._vectors)
 
     def close(self) -> None:
         if self._writer is not None:
@@ -196,23 +164,18 @@ def _paths(page: ChangedPage) -> tuple[str, ...]:
 _EDITED = {"added": "was added", "changed": "was edited", "removed": "was removed", "moved": "was moved"}
 
 
-def _reason(
-    difference: Difference, blame: Sequence[ChangedPage], pages: Sequence[ChangedPage], question: Question
-) -> str:
+def _reason(difference: Difference, blame: ChangedPage | None, pages: Sequence[ChangedPage]) -> str:
     """Why the answer to a question changed: a sentence."""
-    if not blame:
+    if blame is None:
         if not pages:
             return "No page differs between the two."
-        return f"No small set of the {counted(len(pages), 'page')} that changed explains it."
-    expected = {expectation.page for expectation in question.expect}
-    if len(blame) > 1:
-        return f"Because of {listed([page.file_path for page in blame])} together."
-    page = blame[0]
-    event = f"{page.file_path} {_EDITED[page.kind]}" + (f" from {page.old_path}" if page.old_path else "")
-    if expected & set(_paths(page)):
+        return f"None of the {counted(len(pages), 'page')} that changed explains it alone."
+    event = f"{blame.file_path} {_EDITED[blame.kind]}" + (f" from {blame.old_path}" if blame.old_path else "")
+    after = difference.after
+    if after.question.pages & set(_paths(blame)):
         return f"Because {event}."
-    rank = next((n for n, answer in enumerate(difference.after.answers, 1) if answer.file_path == page.file_path), 0)
-    overtook = difference.kind == "worse" and rank and (not difference.after.rank or rank < difference.after.rank)
+    rank = next((n for n, answer in enumerate(after.answers, 1) if answer.file_path == blame.file_path), 0)
+    overtook = difference.kind == "worse" and rank and (not after.rank or rank < after.rank)
     return f"Because {event}" + (f" and is now result {rank}." if overtook else ".")
 
 
@@ -227,26 +190,6 @@ def change(before: Outcome, after: Outcome) -> Literal["better", "worse"] | None
 def _quality(outcome: Outcome) -> tuple[bool, float]:
     """How good an outcome is: higher is better."""
     return outcome.status == "pass", 1 / outcome.rank if outcome.rank else 0.0
-
-
-def smallest_set(items: Sequence[Item], suffices: Callable[[Sequence[Item]], bool]) -> tuple[Item, ...]:
-    """A smallest set of ``items`` that suffices: without any one of its members it does not.
-
-    The whole is halved again and again, as in delta debugging (Zeller and Hildebrandt 2002, ddmin). Empty when even all
-    do not suffice. What ``suffices`` raises is passed on.
-    """
-    least = tuple(items) if items and suffices(items) else ()
-    size = len(least) // 2
-    while size:
-        for start in range(0, len(least), size):
-            rest = least[:start] + least[start + size :]
-            if rest and suffices(rest):
-                least = rest
-                size = min(size, max(len(least) // 2, 1))
-                break
-        else:
-            size = size // 2
-    return least
 
 
 # --- two texts of a page --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from anvil.doc_tests.suite import shown
-from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Status, Suite
+from anvil.doc_tests.values import NO_CONFIDENCE, Answer, Expectation, Outcome, Question, Status, Suite
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ConfigError
 from anvil.index_file import table_rows
@@ -107,7 +107,7 @@ def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
     """Raise :class:`ConfigError` for expectations that name no page or section in any of the indexes."""
     problems = []
     for number, question in enumerate(suite.questions, 1):
-        for expectation in () if question.skip else question.expect:  # its page may not be written yet
+        for expectation in question.expect:
             if not any(targets.get(expectation) for targets in indexes):
                 location = f"line {question.line}" if question.line else f"question {number}"
                 problems.append(f"{suite.origin}, {location}: expect {indexes[0].find(expectation)}")
@@ -138,9 +138,6 @@ class Asker:
 
     def ask(self, question: Question) -> Outcome:
         """The outcome of one question. Raises :class:`ConfigError` for a mode that the index does not offer."""
-        if question.skip:
-            ask, within, line = question.ask, question.within, question.line
-            return Outcome(ask, question.expected, "skipped", None, within, None, (), line, question.skip)
         count = max(question.within, MIN_RESULTS)
         vector = self._vectors.get(question) if self._searcher.semantic else None
         failure = self._searcher.obstacle or (
@@ -211,25 +208,14 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool], s
         status = "new"
     elif question.nothing:
         if answers and confidence is None:
-            status, note = "unjudged", "There is no confidence for this model, so nobody can tell that nothing answers."
+            status, note = "unjudged", NO_CONFIDENCE
         else:
             status = "pass" if confidence is None or confidence < UNLIKELY else "fail"
     else:
         status = "pass" if counting and counting[0] <= question.within else "fail"
         if rank is not None:
             confidence = answers[rank - 1].confidence
-    return Outcome(
-        question.ask,
-        question.expected,
-        status,
-        rank,
-        question.within,
-        confidence,
-        tuple(answers[:SHOWN_ANSWERS]),
-        question.line,
-        note,
-        better,
-    )
+    return Outcome(question, status, rank, confidence, tuple(answers[:SHOWN_ANSWERS]), note, better)
 
 
 def hit_rate(outcomes: Iterable[Outcome]) -> float:
@@ -243,7 +229,7 @@ def mean_reciprocal_rank(outcomes: Iterable[Outcome]) -> float | None:
     ranks = [
         1 / outcome.rank if outcome.rank else 0.0
         for outcome in outcomes
-        if outcome.is_judged and outcome.expected != "nothing"
+        if outcome.is_judged and not outcome.question.nothing
     ]
     return sum(ranks) / len(ranks) if ranks else None
 
@@ -266,7 +252,7 @@ class QuestionVectors(AbstractContextManager["QuestionVectors"]):
     def prepare(self, questions: Iterable[Question]) -> None:
         """Start to embed all questions whose mode uses vectors."""
         for question in questions:
-            if question.mode != "keyword" and not question.skip and question.ask not in self._vectors:
+            if question.mode != "keyword" and question.ask not in self._vectors:
                 self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self.provider)
 
     def get(self, question: Question) -> searcher.QueryVector | None:

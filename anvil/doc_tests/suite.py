@@ -67,7 +67,6 @@ class _Entry(_Defaults):
     ask: str = ""
     expect: tuple[str, ...] | None = None
     filter: str | None = None
-    skip: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +187,8 @@ def _question(table: Mapping[str, Any], defaults: _Defaults, place: str, line: i
         )
     if NOTHING in texts and len(texts) > 1:
         raise ConfigError(f'{place}: expect lists "{NOTHING}" with others. Write expect = "{NOTHING}" alone.')
-    skip = " ".join((entry.skip or "").split())
-    if entry.skip is not None and not skip:
-        raise ConfigError(
-            f'{place}: skip is empty. Say why the question is not asked, as skip = "...", or leave it out.'
-        )
     pages = tuple(dict.fromkeys(expectation(text) for text in texts if text != NOTHING))
-    return Question(ask, pages, NOTHING in texts, entry.within, entry.mode, entry.filter, line, skip)
+    return Question(ask, pages, NOTHING in texts, entry.within, entry.mode, entry.filter, line)
 
 
 def expectation(text: str) -> Expectation:
@@ -283,7 +277,7 @@ def recorded(text: str, report: TestReport, origin: str) -> str:
     asked = {number: outcome for number, outcome in enumerate(report.outcomes) if outcome.status == "new"}
     answers = {number: outcome.likely_address for number, outcome in asked.items() if outcome.likely_address}
     new = {number: question.ask for number, question in enumerate(parse(text, origin).questions) if question.new}
-    if any(new.get(number) != asked[number].ask for number in answers):
+    if any(new.get(number) != asked[number].question.ask for number in answers):
         raise ConfigError(f"{origin} was edited since its questions were asked. Run 'anvil test --update' again.")
     return with_answers(text, answers, origin)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from anvil.doc_tests.values import STATUSES, shown_confidence
@@ -11,7 +11,7 @@ from anvil.values import at_line
 from anvil.wording import counted, shown
 
 if TYPE_CHECKING:
-    from anvil.doc_tests.values import Comparison, Outcome, Question, TestReport
+    from anvil.doc_tests.values import Comparison, Difference, Outcome, TestReport
 
 Style = Callable[..., str]
 """Text and names of colours -> the text in these colours."""
@@ -38,19 +38,20 @@ def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
 
 def _row(outcome: Outcome, style: Style) -> str:
     mark, colour, *_ = STATUSES[outcome.status]
-    rank = "-" if outcome.rank is None else str(outcome.rank)
-    return f"{style(f'{mark:<4}', colour)}  {rank:>4}  {shown_confidence(outcome.confidence):>5}  {cut(outcome.ask)}"
+    rank, ask = "-" if outcome.rank is None else str(outcome.rank), cut(outcome.question.ask)
+    return f"{style(f'{mark:<4}', colour)}  {rank:>4}  {shown_confidence(outcome.confidence):>5}  {ask}"
 
 
 def _details(outcome: Outcome, style: Style) -> Iterator[str]:
     mark, colour, *_ = STATUSES[outcome.status]
-    location = f" (line {outcome.line})" if outcome.line else ""
-    yield f"{style(mark, colour, 'bold')}  {cut(outcome.ask)}{location}"
+    question = outcome.question
+    location = f" (line {question.line})" if question.line else ""
+    yield f"{style(mark, colour, 'bold')}  {cut(question.ask)}{location}"
     if outcome.status == "fail":
-        yield f"      expected  {outcome.expected}, {outcome.failure}"
+        yield f"      expected  {question.expected}, {outcome.failure}"
     if outcome.note:
         yield f"      {outcome.note}"
-    label = "answered by" if outcome.expected == "nothing" or outcome.status == "new" else "came instead"
+    label = "answered by" if question.nothing or question.new else "came instead"
     for number, answer in enumerate(outcome.answers, 1):
         place = f"{at_line(answer.file_path, answer.line)}  {answer.heading}  ({shown_confidence(answer.confidence)})"
         yield f"      {label if number == 1 else '':<12}  {number}. {place}"
@@ -63,8 +64,14 @@ def _comparison(comparison: Comparison, style: Style) -> Iterator[str]:
     for note in comparison.notes:
         yield f"  {note}"
     for difference in comparison.differences:
-        yield f"  {style(difference.kind, 'red' if difference.kind == 'worse' else 'green')}  {cut(difference.ask)}"
-        yield f"         {difference.before.standing} before, {difference.after.standing} now. {difference.reason}"
+        kind = style(difference.kind, "red" if difference.kind == "worse" else "green")
+        yield f"  {kind}  {cut(difference.after.question.ask)}"
+        yield f"         {moved(difference)}"
+
+
+def moved(difference: Difference) -> str:
+    """Where the expected page was among the results, where it is now, and why."""
+    return f"{difference.before.standing} before, {difference.after.standing} now. {difference.reason}".strip()
 
 
 def summary(comparison: Comparison) -> str:
@@ -79,12 +86,13 @@ def summary(comparison: Comparison) -> str:
 def unanswered(outcome: Outcome) -> str:
     """A sentence on a question that failed: where the expected page is, and which one comes first."""
     first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
-    return f"{outcome.ask!r} expects {outcome.expected}: {outcome.standing}.{first}"
+    return f"{outcome.question.ask!r} expects {outcome.question.expected}: {outcome.standing}.{first}"
 
 
-def weak_questions(report: TestReport, questions: Sequence[Question], file: str) -> Iterator[str]:
+def weak_questions(report: TestReport, file: str) -> Iterator[str]:
     """Lines on each question that expects a page alone: where it is in ``file``, and what it may expect instead."""
-    for question, outcome in zip(questions, report.outcomes, strict=True):
+    for outcome in report.outcomes:
+        question = outcome.question
         if question.weak:
             pages = " and ".join(str(expected) for expected in question.expect if not expected.section)
             better = f" Today this answers: {outcome.better_expect}" if "#" in outcome.better_expect else ""
@@ -129,10 +137,12 @@ def junit(report: TestReport, file: str) -> str:
     more = {"name": _plain(file), "errors": "0", "skipped": str(skipped)}
     suite = xml.SubElement(root, "testsuite", root.attrib | more)
     for outcome in report.outcomes:
-        case = xml.SubElement(suite, "testcase", name=_plain(outcome.ask), classname=_plain(outcome.expected or "new"))
-        case.attrib |= {"file": _plain(file), "line": str(outcome.line)}
+        question = outcome.question
+        expected = _plain(question.expected or "new")
+        case = xml.SubElement(suite, "testcase", name=_plain(question.ask), classname=expected)
+        case.attrib |= {"file": _plain(file), "line": str(question.line)}
         if outcome.status == "fail":
-            failure = xml.SubElement(case, "failure", message=_plain(f"expected {outcome.expected}, {outcome.failure}"))
+            failure = xml.SubElement(case, "failure", message=_plain(f"expected {expected}, {outcome.failure}"))
             failure.text = _plain("\n".join(_details(outcome, lambda plain, *_: plain)))
         elif outcome.status != "pass":
             xml.SubElement(case, "skipped", message=_plain(outcome.note or "It has no expect yet."))

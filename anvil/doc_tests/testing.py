@@ -32,11 +32,7 @@ from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.settings.schema import SourceOptions
 from anvil.values import Progress, silent
-from anvil.wording import counted, first_of, shown
-
-MAX_REASONS = 3
-"""Reasons that a note on several questions repeats."""
-MAX_REASON_CHARS = 200
+from anvil.wording import counted
 
 
 def run(
@@ -77,7 +73,6 @@ def run(
             other_asker = Asker(other.searcher, before, vectors)
             comparison = comparing.compare(
                 other.name,
-                suite.questions,
                 comparing.Side(other.reader, before, other_asker.ask_all(suite.questions, progress)),
                 comparing.Side(copy.reader, targets, outcomes),
                 moved,
@@ -124,11 +119,9 @@ def _named(suite: Suite) -> set[str]:
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """A sentence on the questions of each status that has one."""
     for status, entry in STATUSES.items():
-        those = [outcome.note for outcome in outcomes if outcome.status == status]
-        if those and entry.note:
-            reasons = [shown(each.rstrip("."), MAX_REASON_CHARS) for each in dict.fromkeys(those)]
-            why = f"{first_of(reasons, MAX_REASONS)}."
-            yield f"{counted(len(those), 'question', entry.verb)} {entry.note.format(why=why)}"
+        count = sum(outcome.status == status for outcome in outcomes)
+        if count and entry.note:
+            yield f"{counted(count, 'question', entry.verb)} {entry.note}"
 
 
 def _passed(suite: Suite, hit: float, mrr: float | None, comparison: Comparison | None) -> bool:

@@ -10,11 +10,11 @@ from anvil.results import Mode
 from anvil.search.confidence import UNLIKELY
 from anvil.values import ROOT
 
-Status = Literal["pass", "fail", "new", "unjudged", "skipped"]
-"""``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by.
-``skipped``: it was not asked, because the suite says so."""
+Status = Literal["pass", "fail", "new", "unjudged"]
+"""``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by."""
 RECORDING_ADVICE = "'anvil test --update' shows today's answers and records them."
 """The end of the note on questions that have no expect."""
+NO_CONFIDENCE = "There is no confidence for this model, so nobody can tell that nothing answers."
 
 
 class StatusEntry(NamedTuple):
@@ -28,15 +28,14 @@ class StatusEntry(NamedTuple):
     """Whether a report lists the answers below its table."""
     verb: str = ""
     note: str = ""
-    """What follows "3 questions" and the verb in a note on all of them; ``{why}``: their notes. Empty for no note."""
+    """What follows "3 questions" and the verb in a note on all of them. Empty for no note."""
 
 
 STATUSES: Mapping[Status, StatusEntry] = {
     "pass": StatusEntry("ok", "green", is_judged=True),
     "fail": StatusEntry("FAIL", "red", is_judged=True, has_details=True),
     "new": StatusEntry("new", "cyan", has_details=True, verb="have", note=f"no expect. {RECORDING_ADVICE}"),
-    "unjudged": StatusEntry("?", "yellow", verb="were", note="not judged: {why}"),
-    "skipped": StatusEntry("skip", "yellow", verb="are", note="skipped: {why}"),
+    "unjudged": StatusEntry("?", "yellow", verb="were", note=f"not judged. {NO_CONFIDENCE}"),
 }
 
 
@@ -59,8 +58,7 @@ def expected_address(path: str, anchor: str, heading_path: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question of a suite. ``expect``: any of them answers it. ``nothing``: no page is to answer it. ``within``: how
-    many results are looked at. ``line``: where it begins in the file, 1-based; 0 when that is not known. ``skip``: why
-    it is not asked; empty for one that is."""
+    many results are looked at. ``line``: where it begins in the file, 1-based; 0 when that is not known."""
 
     ask: str
     expect: tuple[Expectation, ...] = ()
@@ -69,7 +67,6 @@ class Question:
     mode: Mode = "hybrid"
     filter: str | None = None
     line: int = 0
-    skip: str = ""
 
     @property
     def new(self) -> bool:
@@ -79,7 +76,7 @@ class Question:
     @property
     def weak(self) -> bool:
         """Whether it expects a page alone: it may pass although the section that answers was deleted."""
-        return not self.skip and any(not expectation.section for expectation in self.expect)
+        return any(not expectation.section for expectation in self.expect)
 
     @property
     def pages(self) -> frozenset[str]:
@@ -136,14 +133,11 @@ class Outcome:
     among those looked at. ``confidence``: of that result, else the highest of those that count. ``answers``: the
     first results. ``better_expect``: of a question that expects a page alone, the section of it that answers."""
 
-    ask: str
-    expected: str
+    question: Question
     status: Status
     rank: int | None
-    within: int
     confidence: float | None
     answers: tuple[Answer, ...]
-    line: int = 0
     note: str = ""
     better_expect: str = ""
 
@@ -160,12 +154,12 @@ class Outcome:
     @property
     def doubtful(self) -> bool:
         """Whether the expected page is among the results that count, but unlikely to answer."""
-        return self.status == "fail" and self.rank is not None and self.rank <= self.within
+        return self.status == "fail" and self.rank is not None and self.rank <= self.question.within
 
     @property
     def standing(self) -> str:
         """Where the expected page is among the results, in words."""
-        if self.expected == "nothing":
+        if self.question.nothing:
             return "unanswered" if self.status == "pass" else "answered"
         doubt = " (unlikely to answer)" if self.doubtful else ""
         return "not found" if self.rank is None else f"result {self.rank}{doubt}"
@@ -173,13 +167,13 @@ class Outcome:
     @property
     def failure(self) -> str:
         """What became of the expected page, in words that follow it."""
-        if self.expected == "nothing":
+        if self.question.nothing:
             return "but something seems to answer"
         if self.rank is None:
             return "which is not among the results"
         if self.doubtful:
             return f"which is result {self.rank}, but unlikely to answer ({shown_confidence(self.confidence)})"
-        return f"which is result {self.rank}; the first {self.within} count"
+        return f"which is result {self.rank}; the first {self.question.within} count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +189,16 @@ class ChangedPage:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A question whose answer got better or worse. ``blame``: the pages that have to be put back together so that it is
-    answered as before; empty when no edited page is the cause. ``reason``: the same in words. ``page`` and ``line``:
-    the page that lost or won, in the documentation folder, and the line to look at; empty where there is none."""
+    """A question whose answer got better or worse. ``blame``: the page that has to be put back so that it is answered
+    as before; None when no edited page alone is the cause. ``reason``: the same in words. ``page`` and ``line``: the
+    page that lost or won, in the documentation folder, and the line to look at; empty where there is none."""
 
-    ask: str
-    expected: str
     kind: Literal["better", "worse"]
     decisive: bool
     """Whether the test passed on one side and fails on the other."""
     before: Outcome
     after: Outcome
-    blame: tuple[ChangedPage, ...] = ()
+    blame: ChangedPage | None = None
     reason: str = ""
     page: str = ""
     line: int | None = 1

@@ -65,7 +65,6 @@ QUESTION = '[[question]]\nask = "x"\n'
         ("[[question]]\nask = 7", "ask in t.toml, line 1 must be a string, not a number"),
         (QUESTION + "expect = ''", "expect is empty"),
         (QUESTION + "expect = []", "expect is empty"),
-        (QUESTION + "skip = ' '", "line 1: skip is empty. Say why"),
         (QUESTION + "expect = ['a.md', 'nothing']", 'lists "nothing" with others'),
         (QUESTION + "expect = {a = 1}", "expect in t.toml, line 1 must be a list of strings, not a table"),
         (QUESTION + "within = 0", "line 1: within is 0. Use a value from 1 to 20"),
