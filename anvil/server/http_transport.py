@@ -28,6 +28,7 @@ from starlette.types import ASGIApp
 
 from anvil._version import __version__
 from anvil.errors import AnvilError, ConfigError
+from anvil.server.access import AccessMiddleware, refuse
 from anvil.server.http_options import HttpOptions
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
@@ -39,7 +40,6 @@ from anvil.server.request_limits import (
     Connection,
     RateLimitMiddleware,
 )
-from anvil.server.security import AccessMiddleware, refuse
 from anvil.server.signals import handling, is_repeated
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset

@@ -12,9 +12,9 @@ import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from anvil.server.access import client_of, refuse
 from anvil.server.http_options import HttpOptions, Rate
 from anvil.server.oauth import Refusal
-from anvil.server.security import client_of, refuse
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Bytes of a request's body."""

@@ -21,9 +21,9 @@ import anvil
 from anvil.asgi import AnvilApplication, AsgiSettings
 from anvil.doc_tests import question_log
 from anvil.errors import ConfigError
+from anvil.server.access import client_of
 from anvil.server.http_options import HttpOptions, Rate
 from anvil.server.request_limits import RateLimitMiddleware
-from anvil.server.security import client_of
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 
