@@ -140,8 +140,11 @@ class BuildRequest:
     lock_timeout_s: float = field(default=LOCK_TIMEOUT_S, metadata=_INTERNAL)
 
     def __post_init__(self) -> None:
-        if isinstance(self.previous, (str, os.PathLike)):  # a text is a sequence too, of letters
-            object.__setattr__(self, "previous", (self.previous,))
+        kinds = (str, os.PathLike)
+        given = (self.previous,) if isinstance(self.previous, kinds) else self.previous  # a text is a sequence, too
+        if not isinstance(given, Sequence) or not all(isinstance(each, kinds) for each in given):
+            raise ConfigError(f"previous must be a path or several, not {type(given).__name__}: {given!r:.80}.")
+        object.__setattr__(self, "previous", tuple(given))
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Results: the best section of each page, best first, then further sections of these pages. ``total_chunks``:
-    number of chunks that pass the filter. ``freshness`` is first, because its notes may say that nothing answers."""
+    """Results in descending ``score``, equal ones by path and position. A page has one, which names further sections in
+    ``also``, and more only where few pages match. ``total_chunks``: number of chunks that pass the filter.
+    ``freshness`` is first, because its notes may say that nothing answers."""
 
     freshness: Freshness = field(metadata={**OPAQUE, "usual": {}})
     results: tuple[Hit, ...]
@@ -104,12 +105,13 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class SectionText:
     """The text under one heading, with or without subsections. ``title``: the page's. ``metadata`` is that of the whole
-    text, also where ``content`` is a part of it. ``collection`` and ``version`` as in a hit, ``next_offset`` as in a
-    page."""
+    text, also where ``content`` is a part of it. ``sections``: those below a heading that has no text of its own, as
+    many as there is room for. ``collection`` and ``version`` as in a hit, ``next_offset`` as in a page."""
 
     content: str
     metadata: ChunkMetadata = field(metadata=OPAQUE)
     title: str = ""
+    sections: tuple[PageSection, ...] = field(default=(), metadata={**OPAQUE, "usual": [], "several": True})
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
     next_offset: int | None = field(default=None, metadata=OPTIONAL)

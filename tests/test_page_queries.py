@@ -238,7 +238,8 @@ def test_results_have_the_fields_of_the_contract(opened: anvil.Anvil) -> None:
     assert names(page) == {"file_path", "title", "last_modified", "total_chars", "chunks", "sections", "next_offset"}
     assert names(page.chunks[0]) == {"content", "heading_path", "heading_level", "char_count", "ordinal"}
     section = opened.get_section("install.md", "Install")
-    assert names(section) == {"content", "metadata", "title", "next_offset"} and names(section.metadata) == chunk
+    assert names(section) == {"content", "metadata", "title", "next_offset"}
+    assert names(section.metadata) == chunk
     listed = opened.list_pages()
     assert names(listed) == {"pages", "total_pages", "notes", "next_offset"} and listed.notes is None
     assert names(listed.pages[0]) == {
@@ -287,6 +288,7 @@ def test_a_least_confidence_is_a_share(opened: anvil.Anvil, limit: float) -> Non
             "provider of open must be a string or None, not bytes: b'none'.",
         ),
         (lambda docs: anvil.open(docs=""), "In the options given: docs is empty"),
+        (lambda docs: anvil.open(index=""), "In the options given: index is empty. Name the index file"),
         (lambda docs: docs.search("x", top_k="5"), "top_k of search must be a whole number, not str: '5'."),
         (lambda docs: docs.search("x", top_k=2.5), "top_k of search must be a whole number, not float: 2.5."),
         (lambda docs: docs.search("x", True), "top_k of search must be a whole number, not bool: True."),

@@ -78,4 +78,6 @@ def test_a_build_reports_its_progress_to_its_caller(docs: Path) -> None:
 def test_one_previous_index_is_no_list_of_letters(docs: Path) -> None:
     with anvil.open(docs, provider="none") as opened:
         (reason,) = opened.index(previous=str(docs / "old.db")).reasons
+        with pytest.raises(ConfigError, match="previous must be a path or several, not int: 3"):
+            opened.index(previous=3)  # type: ignore[arg-type]
     assert "The previous index is not used" in reason and "old.db" in reason

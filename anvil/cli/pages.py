@@ -71,6 +71,8 @@ def show_command(given: OpenRequest, children: bool, as_json: bool, page: str) -
         return
     text = pages.page_text(content.chunks) if isinstance(content, Page) else content.content
     output.say(text, nl=not text.endswith("\n"))
+    if not isinstance(content, Page) and content.sections:
+        output.warn("The text of this section is in the sections below it, which --children prints.")
 
 
 # --- paths as people type them -----------------------------------------------------------------------------

@@ -52,10 +52,11 @@ def settings(
     """The keys of the manifest on which the rows depend. ``configured``: those of :data:`OPTIONAL_SETTINGS`; None means
     not configured."""
     from anvil.text.chunker import CHUNKER_VERSION, OVERLAP_TOKENS  # a check of a file does without
+    from anvil.text.query import TERMS_VERSION
 
     keys = {
         "format_version": str(FORMAT_VERSION),
-        "chunking": canonical({**asdict(options), "version": CHUNKER_VERSION}),
+        "chunking": canonical({**asdict(options), "terms": TERMS_VERSION, "version": CHUNKER_VERSION}),
         "embedding_provider": provider.name,
         "embedding_model": provider.model,
         "embedding_model_digest": provider.digest,
@@ -101,10 +102,13 @@ def recorded(config: Config) -> dict[str, str | None]:
     return {"site": recorded_site(config.site), "weights": recorded_weights(config.search.weights)}
 
 
+_VERSIONS = ("terms", "version")
+"""Keys of the chunking in a manifest that are no options."""
+
+
 def recalled_chunking(text: str) -> Chunking:
-    """The chunking from its text in a manifest, which also has the version of the chunker."""
-    options = json.loads(text)
-    options.pop("version", None)
+    """The chunking from its text in a manifest, which also has the versions of the chunker and of the terms."""
+    options = {key: value for key, value in json.loads(text).items() if key not in _VERSIONS}
     # Only chunks of one fixed size have an overlap; the manifest names no kind.
     return FixedChunks(**options) if "overlap" in options else ChunkingOptions(**options)
 
@@ -189,7 +193,7 @@ def _are_path_hashes(text: str) -> bool:
 
 def _is_chunking(text: str) -> bool:
     options = strict_json(text)
-    if not isinstance(options, dict) or type(options.pop("version", None)) is not int:
+    if not isinstance(options, dict) or any(type(options.pop(key, None)) is not int for key in _VERSIONS):
         return False
     kind = FixedChunks if "overlap" in options else ChunkingOptions
     # By type(), because isinstance takes True for a number: 1 for true would be another digest of the same options.

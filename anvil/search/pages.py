@@ -7,7 +7,7 @@ import difflib
 import itertools
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
@@ -17,11 +17,14 @@ from anvil.formats.characters import is_unicode, line_ends
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
+from anvil.text.headings import under_heading
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.wording import closest_paths, first_of, full_heading, shown
 
 MAX_SHARING = 5
 """Sections of one anchor that a message names."""
+MAX_LISTED_CHARS = 4_000
+"""Characters of the breadcrumbs and anchors that are listed for a heading without text of its own."""
 ENTRY_CHARS, TEXT_CHARS = 130, 3
 """Characters of an entry of the page list as JSON without its texts, and of the quotes and comma of each text."""
 
@@ -100,10 +103,7 @@ def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) 
     document = find_document(reader, file_path, docs_root)
     sections, chunks = reader.sections(document.id), reader.page_chunks(document.id)
     total = sum(chunk.char_count for chunk in chunks)
-    listed = tuple(
-        PageSection(s.heading_path, s.heading_level, s.anchor, s.start_line, s.end - s.start) for s in sections
-    )
-    page = Page(document.file_path, document.title, document.last_modified, total, chunks, listed)
+    page = Page(document.file_path, document.title, document.last_modified, total, chunks, _listed(sections))
     return Outline(page, sections, document.url)
 
 
@@ -151,7 +151,16 @@ def get_section(
         section_url(document.url, section.anchor),
         **edition(document.metadata)._asdict(),
     )
-    return SectionText(content, place, document.title)
+    below: Sequence[Section] = ()
+    if not (include_children or part or under_heading(content).strip()):
+        below = sections[section.ordinal + 1 : last_of(section, sections).ordinal + 1]
+    return SectionText(content, place, document.title, _listed(below))
+
+
+def _listed(sections: Iterable[Section]) -> tuple[PageSection, ...]:
+    return tuple(
+        PageSection(s.heading_path, s.heading_level, s.anchor, s.start_line, s.end - s.start) for s in sections
+    )
 
 
 def _no_section(document: StoredDocument, heading_path: str, sections: tuple[Section, ...]) -> NotFound:
@@ -255,9 +264,13 @@ def bounded_page(page: Page, offset: int, max_chars: int | None) -> Page:
 
 
 def bounded_section(section: SectionText, offset: int, max_chars: int | None) -> SectionText:
-    """The text of a section from the character ``offset`` on, as :func:`text_part` cuts it."""
+    """The text of a section from the character ``offset`` on, as :func:`text_part` cuts it, and the first of the
+    sections below it, in what room is left."""
     content, next_offset = text_part(section.content, offset, max_chars)
-    return replace(section, content=content, next_offset=next_offset)
+    room = MAX_LISTED_CHARS if max_chars is None else min(MAX_LISTED_CHARS, max_chars - len(content))
+    sizes = itertools.accumulate(len(below.heading_path) + len(below.anchor) for below in section.sections)
+    sections = section.sections[: sum(size <= room for size in sizes)]
+    return replace(section, content=content, sections=sections, next_offset=next_offset)
 
 
 def text_part(text: str, offset: int, max_chars: int | None) -> tuple[str, int | None]:

@@ -141,7 +141,9 @@ def _(result: SectionText) -> str:
     page = address(place.file_path, result.collection, result.version)
     lines = _lines(place.start_line, place.end_line)
     head = f"{page}{lines} {full_heading(result.title, place.heading_path)}"
-    return _joined([head, result.content, *_next(result.next_offset)])
+    below = ", ".join(_heading(Place(each.heading_path, each.anchor, None, None)) for each in result.sections)
+    listed = [f"Its sections: {below}"] if below else []
+    return _joined([head, result.content, *listed, *_next(result.next_offset)])
 
 
 @render.register

@@ -316,6 +316,8 @@ class Config:
     def __post_init__(self) -> None:
         if not self.docs.strip():
             raise ConfigError("docs is empty. Name the documentation folder; '.' is the working folder.")
+        if self.index is not None and not self.index.strip():
+            raise ConfigError("index is empty. Name the index file, or leave it out.")
         index_url.refuse_unknown(self.index or "")
         labels: set[str] = set()
         built: dict[str, Collection] = {}  # by the place of the index

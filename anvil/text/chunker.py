@@ -18,7 +18,7 @@ from anvil.text import headings, visible_text
 from anvil.values import Block, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 12
-"""Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
+"""Increase it when the same page and options give other chunks or windows. Then indexes are built again."""
 
 
 def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:

@@ -17,6 +17,8 @@ from itertools import islice
 from anvil.formats.characters import UNSPACED, is_unread
 from anvil.formats.patterns import lazy_pattern
 
+TERMS_VERSION = 1
+"""Increase it when the same text gives other derived terms. Then indexes are built again."""
 STOP = frozenset(
     """
     a an and are as at be but by can do does for from had has have how i if in into is it its me my no not of on or

@@ -11,7 +11,7 @@ import anvil
 from anvil.build.report import BuildReport
 from anvil.index_file import table_rows, verify
 from anvil.library import library_file
-from anvil.text import chunker
+from anvil.text import chunker, query
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.programs import complaint, program
@@ -210,6 +210,7 @@ def test_a_library_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     [
         ("format", table_rows.FORMAT_VERSION),
         ("chunker", chunker.CHUNKER_VERSION),
+        ("terms", query.TERMS_VERSION),
         ("library format", library_file.FORMAT_VERSION),
     ],
 )

@@ -21,6 +21,7 @@ from anvil.errors import NotFound
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.search import pages
+from anvil.server import markdown_results
 from anvil.settings.schema import ChunkingOptions
 from anvil.wording import full_heading
 from tests.conftest import PAGES, write
@@ -223,6 +224,20 @@ def test_any_path_is_answered_or_refused(path: str) -> None:
 
 
 # --- sections ------------------------------------------------------------------------------------------
+
+
+def test_a_heading_without_text_of_its_own_lists_the_sections_below_it(handbook: Reader) -> None:
+    setup = pages.get_section(handbook, "handbook.md", "Handbook > Setup")
+    assert setup.content.strip() == "## Setup"
+    assert [(each.heading_path, each.anchor) for each in setup.sections] == [
+        ("Handbook > Setup > Linux", "linux"),
+        ("Handbook > Setup > Windows", "windows"),
+    ]
+    assert not pages.get_section(handbook, "handbook.md", "Handbook > Setup", include_children=True).sections
+    assert not pages.get_section(handbook, "handbook.md", "Handbook > Operation").sections, "it has text of its own"
+    bounded = pages.bounded_section(setup, 0, max_chars=len(setup.content) + 40)
+    assert [each.anchor for each in bounded.sections] == ["linux"]
+    assert "Its sections: #linux, #windows" in markdown_results.render(setup)
 
 
 def test_every_heading_can_be_asked_for(handbook: Reader) -> None:
