@@ -34,21 +34,16 @@ def command() -> None:
 
 @command.command("install", epilog="Example: anvil git install --index docs.anvil.db")
 @options.given(options.docs, options.index, options.config)
-@click.option(
-    "--lfs", is_flag=True, help="The index is in Git LFS. The merge driver then reads and writes it with git lfs."
-)
-def install(given: OpenRequest, lfs: bool) -> None:
+def install(given: OpenRequest) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
-    repository, paths, lines = _places(given)
-    if lfs and len(paths) > 1:
-        raise ConfigError(f"With --lfs, name one index with --index: {', '.join(paths)}.")
+    repository, lines = _places(given)
     file = repository.root / ATTRIBUTES_FILE
     for line in lines:
         if safe_files.set_line(file, line, present=True):
             output.say(f"Added '{line}' to {ATTRIBUTES_FILE}. Commit it: other clones need the line too.")
         else:
             output.say(f"{ATTRIBUTES_FILE} has the line for {line.split()[0]} already.")
-    repository.configure(drivers(_program(), paths[0] if lfs else None))
+    repository.configure(drivers(_program()))
     output.say("Defined the drivers in this clone. Run 'anvil git install' once in each other clone.")
 
 
@@ -56,7 +51,7 @@ def install(given: OpenRequest, lfs: bool) -> None:
 @options.given(options.docs, options.index, options.config)
 def uninstall(given: OpenRequest) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
-    repository, _, lines = _places(given)
+    repository, lines = _places(given)
     file = repository.root / ATTRIBUTES_FILE
     for line in lines:
         if safe_files.set_line(file, line, present=False):
@@ -168,9 +163,8 @@ def _provider(config: Config, meta: Mapping[str, str]) -> EmbeddingProvider:
     return create_cached_provider(name, settings)
 
 
-def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
-    """The repository around the index, the paths of its indexes, and the lines for these and for the files with the
-    pointer for agents.
+def _places(given: OpenRequest) -> tuple[Repository, list[str]]:
+    """The repository around the index, and the lines for its indexes and for the files with the pointer for agents.
 
     Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
     """
@@ -193,7 +187,7 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
         if "\n" in path:
             raise ConfigError(f"{path!r} cannot be named in {ATTRIBUTES_FILE}. Choose another place with --index.")
     lines = [*map(attribute_line, paths), *(attribute_line(path, AGENTS_DRIVER) for path in pointing)]
-    return repository, paths, lines
+    return repository, lines
 
 
 def _program() -> str:
@@ -236,28 +230,15 @@ def attribute_line(path: str, attributes: str = DRIVERS) -> str:
     return f"/{literal(path).replace(' ', '[[:space:]]')} {attributes}"
 
 
-def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
-    """Git's configuration of the drivers. ``program``: a shell command.
-
-    ``kept_by_lfs``: the path of an index in Git LFS. Its merge driver gets pointer files, so LFS's own driver calls
-    ours with the files. It does not pass the path.
-    """
-    merge = f"{program.replace('%', '%%')} git merge-driver %O %A %B"
-    if kept_by_lfs is None:
-        merge += " %P"
-    else:
-        inner = f"{merge} {shlex.quote(kept_by_lfs.replace('%', '%%'))} && cp %A %D"
-        merge = (
-            "git lfs merge-driver --ancestor %O --current %A --other %B --marker-size %L --output %A --program "
-            + shlex.quote(inner).replace("%", "%%")
-        )
+def drivers(program: str) -> dict[str, str]:
+    """Git's configuration of the drivers. ``program``: a shell command."""
     return {
         "diff.anvil.textconv": f"{program} git textconv",
         "diff.anvil.cachetextconv": "true",
         "diff.anvil.binary": "true",
         "diff.anvil.xfuncname": "^[^ ].*",
         "merge.anvil.name": "the index of the merged pages",
-        "merge.anvil.driver": merge,
+        "merge.anvil.driver": f"{program.replace('%', '%%')} git merge-driver %O %A %B %P",
         "merge.anvil-agents.name": "the text around the pointer to the documentation",
         "merge.anvil-agents.driver": f"{program.replace('%', '%%')} git merge-agents %O %A %B %P",
     }

@@ -45,8 +45,6 @@ _START_PAGES = frozenset({"index", "readme", "_index", "summary", "404", "home",
 """Names of pages that no page has to link to."""
 _SHOWN_BY_GITHUB = frozenset({"license", "contributing", "code_of_conduct", "security", "support", "governance"})
 """Names of pages of a repository to which GitHub's own pages link."""
-_CONTRIBUTORS = ("ALL-CONTRIBUTORS-LIST:START", "ALL-CONTRIBUTORS-LIST:END")
-"""Around the table of contributors that a bot writes, whose links such as ``#code-ada`` lead nowhere by design."""
 _NUMBER = re.compile(r"_(?=\d+$)")
 """What Python-Markdown puts before the number of an anchor that is taken, GitHub ``-``. Of a site of MkDocs with a
 function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
@@ -233,7 +231,6 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     ignores_case = has_own_slugs or site.rules.generator in ("github", "unknown")
     pages_by_anchor: dict[str, list[str]] | None = None
     anchors_by_page: dict[str, frozenset[str] | None] = {}
-    bot_lines = {page.path: _lines_of_a_bot(page) for page in documentation.site.pages.values()}
     for use in documentation.uses:
         target, fragment = use.target, use.target.fragment
         if lookup := documentation.look_up(use):
@@ -252,7 +249,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]
-        if anchors is None or fragment in anchors or use.link.line in bot_lines[use.page.path]:
+        if anchors is None or fragment in anchors:
             continue
         lower = fragment.lower()
         if ignores_case and (_NUMBER.sub("-", lower) if has_own_slugs else lower) in anchors:
@@ -283,15 +280,6 @@ def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
     if page.missing_includes or _is_dynamic(site, page):
         return None
     return anchors_of(site, page)
-
-
-def _lines_of_a_bot(page: LintPage) -> range:
-    """The lines of the table of contributors that a bot writes."""
-    text = page.references.text
-    start, end = map(text.find, _CONTRIBUTORS)
-    if not 0 <= start < end:
-        return range(0)
-    return range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
 
 
 def _closest_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]) -> str:

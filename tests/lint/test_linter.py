@@ -487,21 +487,6 @@ def test_an_anchor_in_a_part_of_pages_is_one_of_the_page_around_it(tmp_path: Pat
     assert len(linted(tmp_path / "github", pages, "broken-anchor").findings) == 4
 
 
-def test_the_table_of_contributors_that_a_bot_writes_has_no_broken_anchors(tmp_path: Path) -> None:
-    table = (
-        "<!-- ALL-CONTRIBUTORS-LIST:START - Do not modify -->\n[x](#platform-ada)\n<!-- ALL-CONTRIBUTORS-LIST:END -->\n"
-    )
-    report = linted(tmp_path, {"index.md": f"# A\n\n[y](#gone)\n\n{table}\n[z](#gone-too)\n"}, "broken-anchor")
-    assert places(report) == ["index.md:3", "index.md:9"]
-
-
-def test_tables_of_contributors_that_never_end_cost_no_more_time(tmp_path: Path) -> None:
-    page = "# A\n\n" + "<!-- ALL-CONTRIBUTORS-LIST:START -->\n[x](#gone)\n" * 2000
-    began = time.thread_time()
-    assert len(linted(tmp_path, {"index.md": page}, "broken-anchor").findings) == 2000
-    assert time.thread_time() - began < 10  # if each link looks for the end of each table, 500 take half a minute
-
-
 def test_where_the_generator_is_not_known_an_anchor_may_leave_out_the_elements_of_a_heading(tmp_path: Path) -> None:
     pages = {"a.md": "# A\n\n### config <span>([root](#a))</span>\n\n[a](#config) [b](#root) [c](#config-root)\n"}
     gitbook = {"a.md": "# `$SYS.<id>.A` - B\n\n[a](#usdsys.less-than-id-greater-than.a-b) [c](#usdsys.id.a)\n"}
@@ -573,19 +558,6 @@ def test_anchors_of_a_site_that_has_some_pages_are_known_outside_it(tmp_path: Pa
         assert len(report.findings) == (1 if name == "a" else 2)
     config = Config(site=SiteOptions(rule="github"))
     assert len(linted(tmp_path / "a", pages, "broken-anchor", config=config).findings) == 2
-
-
-def test_a_book_has_redirects_and_may_link_to_books_beside_it(tmp_path: Path) -> None:
-    redirects = '[output.html.redirect]\n"/old/page.html" = "../new.html"\n'
-    pages = {"new.md": "[old](old/page.md) [gone](old/gone.md) [std](../core/primitive.f32.md#method.max)\n"}
-    for config, expected in (
-        ('[book]\nsrc = "docs"\n' + redirects, ["old/gone.md"]),
-        (redirects, ["old/page.md", "old/gone.md", "../core/primitive.f32.md"]),  # another folder is the book
-        ("not = = TOML", ["old/page.md", "old/gone.md", "../core/primitive.f32.md"]),
-    ):
-        report = linted(tmp_path, pages, "broken-link", others={"book.toml": config})
-        assert report.generator == "unknown"
-        assert {message.split("'")[1].partition("#")[0] for message in messages(report)} == set(expected)
 
 
 def test_wiki_links_where_they_are_links(tmp_path: Path) -> None:

@@ -271,11 +271,16 @@ def test_an_index_that_git_lfs_keeps(tmp_path: Path) -> None:
     run(work, "lfs", "install", "--local")
     run(work, "lfs", "track", INDEX)
     repository(work, "none")
-    program("git", "install", "--lfs", cwd=work)
+    program("git", "install", cwd=work)
     branches(work)
     assert run(work, "show", f"HEAD:{INDEX}").startswith("version https://git-lfs")
     assert "New > Right" in run(work, "show", "HEAD", "--", INDEX)
-    call(work, "git", "merge", "left", "--no-edit")
+    said = call(work, "git", "merge", "left", code=1)
+    command = f"anvil build --staged --index {INDEX} && git add {INDEX}"
+    assert f"{INDEX} could not be merged" in said and f"Then run: {command}" in said
+    program("build", "--staged", "--index", INDEX, cwd=work)
+    run(work, "add", INDEX)
+    run(work, "commit", "-q", "--no-edit")
     assert_right(work, tmp_path)
 
 
