@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urljoin
 
 from anvil.bundle import agents_md
-from anvil.bundle.agents_md import INDEX, PAGES, POINTER, BundledProject, PointedPage
+from anvil.bundle.agents_md import INDEX, PAGES, POINTER, BundledProject
 from anvil.bundle.folder import Bundle, page_files
 from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource, GivenDocuments
@@ -60,7 +60,6 @@ class BundledPage(NamedTuple):
 
     document: Document
     file: str
-    title: str
     text: str
 
     @property
@@ -101,14 +100,12 @@ def collect(
         document = documents.pop(path)  # its text need not be there twice
         page = page_file.page_of(document, file, images=links.images(path))
         text = page_file.render(page, links.of_page(path))
-        pages.append(BundledPage(replace(document, text="", page=None, source=None), file, page.title, text))
+        pages.append(BundledPage(replace(document, text="", page=None, source=None), file, text))
     notes += links.notes()
     content = {page.file: page.data for page in pages}
-    pointed = [PointedPage(page.file, page.title) for page in pages]
-    first = agents_md.start_page(pointed)
-    urls = (page.document.url for page in pages if first is not None and page.file == first.path)
-    published = member.config.site.url or next(urls, None)
-    content[POINTER] = agents_md.text(project, pointed, published, with_index).encode()
+    first = agents_md.start_page(content)
+    published = member.config.site.url or next((page.document.url for page in pages if page.file == first), None)
+    content[POINTER] = agents_md.text(project, [*content], published, with_index).encode()
     if with_index:
         content[INDEX] = _index(member, pages, project.version, source.commit(), progress)
     return Bundle(project, dict(sorted(content.items())), len(pages), tuple(notes))

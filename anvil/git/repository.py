@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -26,10 +25,6 @@ from anvil.values import KnownTimes
 if TYPE_CHECKING:
     import pygit2
     from pygit2.enums import DiffFind
-
-
-_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
-_FIRST_IDENT = re.compile(rb"\$Id[^$]*\$")
 
 
 def distance(folder: Path, commit: str) -> int | None:
@@ -469,19 +464,15 @@ class Repository:
         return self.root / user, self.common_dir / "info/exclude"
 
     def clean(self, path: str, data: bytes) -> bytes:
-        """The bytes of a work tree file as git stores them: with line endings and ``$Id$`` as configuration and
-        attributes say. External filters (LFS) are not run."""
-        if b"\r\n" not in data and b"$Id:" not in data:
-            return data  # the built-in filters change nothing, and looking them up is slower than hashing
+        """The bytes of a work tree file as git stores them: with line endings as configuration and attributes say.
+        External filters (LFS) are not run, nor ``ident``."""
+        if b"\r\n" not in data:
+            return data  # looking the filters up is slower than hashing
         with failures(f"The filters of {path} cannot be read"):
-            has_ident = b"$Id:" in data and self._git.get_attr(path, "ident") is True
             # Only newer versions of libgit2 apply filters to bytes. All give the id of the filtered file.
-            stored = str(self._git.hashfile(path)) if b"\r\n" in data else ""
-        for form in (data, data.replace(b"\r\n", b"\n")):
-            # libgit2 collapses the first $Id$ only, git all of them.
-            if stored in ("", blob_id(_FIRST_IDENT.sub(b"$Id$", form, count=1) if has_ident else form)):
-                return _IDENT.sub(b"$Id$", form) if has_ident else form
-        return data
+            stored = str(self._git.hashfile(path))
+        unix = data.replace(b"\r\n", b"\n")
+        return unix if blob_id(unix) == stored else data
 
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
         """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on, but the user's."""

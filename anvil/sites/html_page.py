@@ -36,7 +36,6 @@ from anvil.text.rendered_sections import Heading, bare
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
 # "Page | Site", "Page - Site", "Page :: Site" and the like
 _TITLE_SEPARATOR = re.compile("\\s+(?:::|[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-])\\s+")
-_FIRST_CHAPTER = re.compile(r"^1[. ]")
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
 """What the navigation calls the page that is shown."""
@@ -117,10 +116,7 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     top = [heading.text for heading in headings if heading.level == 1 and heading.text]
     top = [text for text in top if text != "Home"] or top  # above the README of a project, in pages of JSDoc
     first = next((text for text in top if text == parts[0]), top[0] if top else "")
-    is_chapter = _FIRST_CHAPTER.match(first) is not None and bare(_FIRST_CHAPTER.sub("", first, count=1)) not in bare(
-        title
-    )
-    if not says_nothing(first) and not (is_chapter and title):
+    if not says_nothing(first):
         return first
     # the part that is a heading, or has the first one; else the last behind the name of the site, or the first
     letters = dict.fromkeys(bare(heading.text) for heading in headings if heading.text and not top)

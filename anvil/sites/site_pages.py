@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.formats import patterns
@@ -293,8 +293,6 @@ MIN_PAGE_WORDS = 20
 """A shorter page is no copy: two pages may say the same in a sentence."""
 MIN_SHARE = 0.9
 """The share of a page's words that other pages must have."""
-MAX_ALIKE = 100
-"""Pages of one text among which those that list others are looked for."""
 DIGEST_CHARACTERS = 12
 """Of each passage in :attr:`PageFacts.passages`, in front of its number of words."""
 
@@ -308,14 +306,13 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
     """
     copies: list[Skipped] = []
     holders: dict[tuple[str | None, str], SitePage] = {}
-    listing = _pages_that_list(pages)
 
     def order(page: SitePage) -> tuple[int, bool, bool, int, str]:
         no_source = page.file not in sources
         return (
             _words_in(_whole(page.facts)),
             no_source,
-            page.file in listing or _LISTING.fullmatch(page.file) is not None,
+            _LISTING.fullmatch(page.file) is not None,
             len(page.file),
             page.file,
         )
@@ -366,22 +363,4 @@ def _is_copy(page: SitePage, others: Sequence[SitePage]) -> bool:
         or (page.facts.title != other.facts.title and short_digest(other.facts.title) in headings)
         for other in others
         if page.language == other.language or len(page.file) >= len(other.file)
-    )
-
-
-def _pages_that_list(pages: Iterable[SitePage]) -> frozenset[str]:
-    """Pages that list others with their whole text, such as the front page of a blog: the text of a page in a folder
-    below that has another title."""
-    alike: dict[str, list[SitePage]] = {}
-    for page in pages:
-        alike.setdefault(page.facts.passages, []).append(page)
-    return frozenset(
-        page.file
-        for group in alike.values()
-        if 1 < len(group) <= MAX_ALIKE
-        for page in group
-        if any(
-            other.facts.title != page.facts.title and other.file.startswith(f"{page.file.rpartition('/')[0]}/")
-            for other in group
-        )
     )

@@ -400,30 +400,17 @@ def test_a_change_is_read_where_the_ignore_rules_are_too_long_for_us(root: Path)
     assert "+# B" in repository.patch(str(repository.head()), max_bytes=10_000)
 
 
-@pytest.mark.parametrize("setting", ["autocrlf", "attributes", "ident", "off"])
+@pytest.mark.parametrize("setting", ["autocrlf", "attributes", "off"])
 def test_a_checkout_has_the_committed_blob_id(root: Path, setting: str) -> None:
-    data = b"# A\r\n\r\ntext $Id: 0123 $\r\n"
+    data = b"# A\r\n\r\ntext\r\n"
     if setting == "autocrlf":
         run(root, "config", "core.autocrlf", "true")
-    elif setting != "off":
-        write(root / ".gitattributes", "*.md text\n" if setting == "attributes" else "*.md ident\n")
+    elif setting == "attributes":
+        write(root / ".gitattributes", "*.md text\n")
     (root / "docs/crlf.md").write_bytes(data)
     cleaned = found(root).clean("docs/crlf.md", data)
     assert blob_id(cleaned) == run(root, "hash-object", "docs/crlf.md")
     assert (cleaned == data) is (setting == "off")
-
-
-@pytest.mark.parametrize("attributes", ["ident", "ident text", "text", "-ident"])
-@pytest.mark.parametrize(
-    "text",
-    ["a $Id: 1 $ b $Id: 2 $\n", "$Id$ $Id: 2 $\n", "$Id: 1\n$Id: 2 $\n", "$Id: 1 $\r\n\r\n$Id: 2 $ $Idle $Id: 3 $\r\n"],
-)
-def test_each_ident_of_a_page_is_collapsed_as_by_git(root: Path, attributes: str, text: str) -> None:
-    """libgit2 collapses the first one only."""
-    write(root / ".gitattributes", f"*.md {attributes}\n")
-    (root / "docs/id.md").write_bytes(text.encode())
-    cleaned = found(root).clean("docs/id.md", text.encode())
-    assert blob_id(cleaned) == run(root, "hash-object", "docs/id.md")
 
 
 def test_binary_data_is_left_alone(root: Path) -> None:

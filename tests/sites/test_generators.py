@@ -256,9 +256,6 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ("<title>Manual - Chapter 1: Lamps</title><body><h3>1: Lamps</h3>", "Chapter 1: Lamps"),
         ("<title>JSDoc: Home</title><body><h1>Home</h1><article><h1>Lamps</h1></article>", "Lamps"),
         ("<title>Home</title><body><h1>Home</h1>", "Home"),
-        ("<title>Lamps</title><body><h1>1. Oil</h1><h1>2. Wick</h1>", "Lamps"),
-        ("<title>Lamps</title><body><h1>1. Oil</h1>", "Lamps"),
-        ("<title>Lamps -- Oil</title><body><h1>1 Oil</h1>", "1 Oil"),
         ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
         (
             '<title>Manual - Lamps</title><b id="banner">The Manual</b><div id="bodyColumn"><h2>About</h2></div>',
