@@ -126,7 +126,7 @@ def _fetch_included(
         missing = 0
 
         # as defaults, because the loop gives both names other values
-        def look(path: str, wanted: set[str] = wanted, repository: Repository = repository) -> includes.IncludedFile:
+        def file(path: str, wanted: set[str] = wanted, repository: Repository = repository) -> includes.IncludedFile:
             entry = tree.get(path)
             if entry is None or entry.kind != "file" or includes.is_private(path):
                 return includes.IncludedFile("", None)
@@ -136,7 +136,7 @@ def _fetch_included(
             data = repository.read_blob(entry.id)
             return includes.IncludedFile(entry.id, data.decode("utf-8", "replace"))
 
-        prefix = start_of(folder.path)
+        prefix, look = start_of(folder.path), includes.Look(folder.path, file)
         for path, page in sorted(pages.items()):
             data = repository.read_blob(page.id)
             if tree[path].kind == "symlink":
@@ -145,7 +145,7 @@ def _fetch_included(
                 if entry is not None and entry.kind == "file" and not remote.has(entry.id):
                     wanted.add(entry.id)
             elif includes.may_include(data):
-                expanded = includes.expand(data.decode("utf-8", "replace"), path[len(prefix) :], folder.path, look)
+                expanded = includes.expand(data.decode("utf-8", "replace"), path[len(prefix) :], look)
                 missing += len(expanded.missing)
         if not wanted:
             return missing

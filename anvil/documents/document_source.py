@@ -16,7 +16,7 @@ from anvil.formats import patterns
 from anvil.formats.characters import plain_name
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 from anvil.text import includes
-from anvil.values import Changes, Document, KnownTimes, Scan, Skipped
+from anvil.values import PAGE_ENDINGS, Changes, Document, KnownTimes, Scan, Skipped
 
 
 class DocumentSource(Protocol):
@@ -167,6 +167,8 @@ LINK_FOLDER = "a symlink to a folder; only links to files are followed"
 LINK_PRIVATE = "a symlink to a file that no page may show: hidden, a key, or ignored by git"
 
 _NEVER = frozenset({".git", INDEX_FOLDER})
+_WILDCARDS = frozenset("*?[{\\")
+_PAGES = f"**/*{{{','.join(PAGE_ENDINGS)}}}"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid "
 _FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
 
@@ -174,16 +176,18 @@ _FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be list
 class Selection:
     """The name rules of a ``SourceOptions``, compiled.
 
-    A file is a document when an ``include`` matches it, and no ``exclude`` matches it or one of its folders. Globs
-    ignore case. Names that begin with a dot, and ``node_modules``, are excluded unless an ``include`` names them
-    literally (``.github/**/*.md``). ``.git`` and ``.anvil`` are always excluded.
+    A file is a document when an ``include`` matches it, and no ``exclude`` matches it or one of its folders. A folder
+    without a wildcard stands for the pages in it. Globs ignore case. Names that begin with a dot, and ``node_modules``,
+    are excluded unless an ``include`` names them literally (``.github/**/*.md``). ``.git`` and ``.anvil`` are always
+    excluded.
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        self._include = [(patterns.glob(p, ignore_case=True), _literal_names(p)) for p in options.include]
+        include = [*options.include, *(f"{p}/{_PAGES}" for p in options.include if p and _WILDCARDS.isdisjoint(p))]
+        self._include = [(patterns.glob(p, ignore_case=True), _literal_names(p)) for p in include]
         # "drafts/" means the folder, too, and the paths that are compared have no slash at their end.
         self._exclude = [patterns.glob(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
-        self._heads = [_head(p) for p in options.include]
+        self._heads = [_head(p) for p in include]
         self._literal_names = frozenset[str]().union(*(names for _, names in self._include))
         self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}  # a cache: each folder is asked for once
 
@@ -230,13 +234,11 @@ _MARKS = (
 class PageDecoder:
     """The bytes of files to text and to documents, by the options of a source.
 
-    ``root``: the documents' folder from the repository's root. ``look``: reads the files that pages include; without it
-    they are not followed.
+    ``look``: how the files that pages include are read; without it they are not followed.
     """
 
-    def __init__(self, options: SourceOptions, root: str = "", look: includes.Look | None = None) -> None:
+    def __init__(self, options: SourceOptions, look: includes.Look | None = None) -> None:
         self._options = options
-        self._root = root
         self._look = look if options.includes else None
 
     def refusal(self, data: bytes) -> str | None:
@@ -260,7 +262,7 @@ class PageDecoder:
             return Document(path, blob, text, size)
         if self._look is None:
             return Document(path, blob, text, size, fingerprint=includes.NOT_FOLLOWED)
-        expanded = includes.expand(text, path, self._root, self._look)
+        expanded = includes.expand(text, path, self._look)
         fingerprint = includes.fingerprint(expanded.files)
         inserted, missing = expanded.inserted, expanded.missing
         return Document(path, blob, expanded.text, size, fingerprint=fingerprint, inserted=inserted, missing=missing)
@@ -299,10 +301,10 @@ def _is_hidden(name: str) -> bool:
 
 
 def _literal_names(pattern: str) -> frozenset[str]:
-    return frozenset(name.lower() for name in pattern.split("/") if not any(c in name for c in "*?[{\\"))
+    return frozenset(name.lower() for name in pattern.split("/") if _WILDCARDS.isdisjoint(name))
 
 
 def _head(pattern: str) -> tuple[str, ...]:
     """The folders of a pattern before its first wildcard."""
     folders = [name for name in pattern.lower().split("/")[:-1] if name not in ("", ".")]
-    return tuple(itertools.takewhile(lambda name: not any(c in name for c in "*?[{\\"), folders))
+    return tuple(itertools.takewhile(_WILDCARDS.isdisjoint, folders))

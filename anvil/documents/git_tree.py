@@ -41,7 +41,7 @@ class _Tree:
         self._committed = None if self._revision is None else repository.tree(self._revision, self.root_path)
         self._options = options
         self._selection = Selection(options)
-        self._decoder = PageDecoder(options, self.root_path, self._included)
+        self._decoder = PageDecoder(options, includes.Look(self.root_path, self._included))
         self._lock = RLock()
         self._refused: dict[str, str | None] = {}
         """Blob id -> why it is no document; None for one. It is never cleared: a blob does not change."""

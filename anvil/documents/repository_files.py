@@ -192,7 +192,7 @@ class RepositoryFiles:
         self.root = long_path(str(folder if self.git is None else self.git.root))
         self.root_path = "." if self.git is None else self.git.relative(folder)
         """The folder from the repository's root, POSIX."""
-        self.decoder = PageDecoder(options, self.root_path, self.included)
+        self.decoder = PageDecoder(options, includes.Look(self.root_path, self.included))
         self._included: dict[str, tuple[Signature | None, str]] = {}
         """Path of an included file -> its signature if it can be trusted, and its blob id."""
         self._straight: dict[str, bool] = {}

@@ -69,7 +69,7 @@ class SourceOptions:
     """Which files are pages."""
 
     include: tuple[str, ...] = tuple(f"**/*{ending}" for ending in PAGE_ENDINGS)
-    """Globs of the files that are pages, relative to the documentation folder."""
+    """Globs of the files that are pages, or folders of pages, relative to the documentation folder."""
     exclude: tuple[str, ...] = ()
     """Globs of files and folders that are left out."""
     max_file_bytes: int = 5_000_000

@@ -75,8 +75,12 @@ class IncludedFile(NamedTuple):
     text: str | None
 
 
-Look = Callable[[str], IncludedFile]
-"""Path from the repository's root -> file."""
+class Look(NamedTuple):
+    """How the files that pages include are found and read. ``root``: the documents' folder from the repository's root
+    (``.`` when it is that). ``file``: path from the repository's root -> file."""
+
+    root: str
+    file: Callable[[str], IncludedFile]
 
 
 class MissingFile(NamedTuple):
@@ -111,12 +115,11 @@ def may_include(data: bytes) -> bool:
     return any(mark in data for mark in _MARKS)  # ten times as fast as a regular expression
 
 
-def expand(text: str, page: str, root: str, look: Look) -> Expanded:
-    """``text`` with what it includes. ``page`` is its path in the folder ``root``, which starts from the repository's
-    root (``.`` when it is that)."""
+def expand(text: str, page: str, look: Look) -> Expanded:
+    """``text`` with what it includes. ``page`` is its path in the documents' folder."""
 
     def expanded_after(begin: int) -> Expanded:
-        return _Expansion(page, "" if root == "." else root, look).body(text, begin)
+        return _Expansion(page, look).body(text, begin)
 
     block = front_matter.end(text)
     expanded = expanded_after(block)
@@ -159,7 +162,6 @@ def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:
 @dataclass(slots=True)
 class _Expansion:
     page: str
-    root: str
     look: Look
     files: dict[str, str] = field(default_factory=dict)
     room: int = MAX_PAGE_CHARACTERS
@@ -290,7 +292,7 @@ class _Expansion:
         candidates = tuple(self._candidates(path))
         self._unread[path] = candidates  # until one is found: a page may name a missing file a thousand times
         for candidate in candidates:
-            file = self.look(candidate)
+            file = self.look.file(candidate)
             self.files[candidate] = file.id
             if file.id:  # no further place is looked at, even where the file that exists cannot be included
                 self.left -= 1
@@ -307,10 +309,10 @@ class _Expansion:
         the folders that sites of MkDocs mostly name as ``base_path`` of their snippets."""
         if len(path) > 500 or "\\" in path or "\0" in path or "://" in path or path.startswith("~"):
             return
-        above = [self.root]
+        above = [self.look.root.removeprefix(".")]
         while above[-1] and len(above) <= MAX_PARENT_FOLDERS:
             above.append(posixpath.dirname(above[-1]))
-        own = posixpath.join(self.root, posixpath.dirname(self.page))
+        own = posixpath.join(above[0], posixpath.dirname(self.page))
         if path.startswith(("@/", "/")):
             bases, path = above, path.lstrip("@").lstrip("/")
         else:

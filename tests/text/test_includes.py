@@ -14,7 +14,7 @@ from anvil.documents.git_tree import CommitTree, StagedTree
 from anvil.documents.working_tree import WorkingTree
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes
-from anvil.text.includes import IncludedFile, expand, source_line
+from anvil.text.includes import IncludedFile, Look, expand, source_line
 from anvil.values import Document
 from tests.documents.test_git_tree import age
 from tests.support import in_process
@@ -31,7 +31,8 @@ REGIONS = "a\n  // #region snippet\n  b\n  // #region inner\n  c\n  // #endregio
 def expanded(text: str, page: str = "a/p.md", root: str = "docs", **files: str) -> includes.Expanded:
     """``text`` with files by path; ``__`` stands for ``/`` and ``_`` before the ending for ``.``."""
     named = {name.replace("__", "/").replace("DOT", "."): body for name, body in files.items()}
-    return expand(text, page, root, lambda path: IncludedFile("id" if path in named else "", named.get(path)))
+    look = Look(root, lambda path: IncludedFile("id" if path in named else "", named.get(path)))
+    return expand(text, page, look)
 
 
 def added(text: str, made: includes.Expanded) -> list[str]:
@@ -174,7 +175,7 @@ def test_what_includes_nothing_is_looked_for_a_bounded_number_of_times(line: str
         looked.append(path)
         return IncludedFile("id", files[path]) if path in files else IncludedFile("", None)
 
-    made = expand(line * 3000, "a/p.md", "docs", look)
+    made = expand(line * 3000, "a/p.md", Look("docs", look))
     assert len(looked) == looks and not made.inserted
     assert len(made.missing) == (3000 if "no." in line else 0)
 
@@ -186,7 +187,7 @@ def test_a_page_names_no_more_than_200_files_that_there_are_not() -> None:
         looked.append(path)
         return IncludedFile("", None)
 
-    made = expand("".join(f"{{!{number}.py!}}\n" for number in range(5000)), "a/p.md", "docs", look)
+    made = expand("".join(f"{{!{number}.py!}}\n" for number in range(5000)), "a/p.md", Look("docs", look))
     assert len(looked) == len(made.files) == 200 * 9 and len(made.missing) == 200
 
 
