@@ -24,7 +24,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anvil._version import __version__
 from anvil.errors import AnvilError, ConfigError
@@ -33,6 +33,7 @@ from anvil.server.http_options import HttpOptions
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
+from anvil.server.protocol import ProtocolError, parsed_message
 from anvil.server.request_limits import (
     MAX_REQUEST_BYTES,
     TOO_MANY,
@@ -137,7 +138,7 @@ def application(app: App, options: HttpOptions, sse: bool = False) -> ASGIApp:
         return guarded(app, streamable(app, options), options)
     streams = _Streams(app, options)
     # GET alone: clients of both transports try POST first, and go by its status
-    messages = Mount("/messages/", streams.transport.handle_post_message)
+    messages = Mount("/messages/", _Checked(streams.transport.handle_post_message))
     return guarded(app, _routed([*_at("/sse", streams, "GET"), messages, *_own_routes(app, options)]), options)
 
 
@@ -187,7 +188,7 @@ def streamable(app: App, options: HttpOptions, more: Sequence[Route] = ()) -> St
     )
     # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
     # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
-    endpoint = _at("/mcp", StreamableHTTPASGIApp(requests), "POST")
+    endpoint = _at("/mcp", _Checked(StreamableHTTPASGIApp(requests)), "POST")
     return _routed([*endpoint, *_own_routes(app, options), *more], lambda _: requests.run())
 
 
@@ -202,6 +203,32 @@ def _routed(routes: Sequence[BaseRoute], lifespan: Any = None) -> Starlette:
     application = Starlette(routes=routes, lifespan=lifespan)
     application.router.redirect_slashes = False
     return application
+
+
+class _Checked:
+    """An application of the SDK. A body that is no message gets an error of one sentence; that of the SDK has many."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body, message = bytearray(), await receive()
+        while message.get("more_body") and len(body) <= MAX_REQUEST_BYTES:  # the SDK refuses a longer one
+            body += message["body"]
+            message = await receive()
+        message = {**message, "body": bytes(body) + message.get("body", b"")}
+        again = [message]
+
+        async def received() -> Message:
+            return again.pop() if again else await receive()
+
+        try:
+            if message["type"] == "http.request" and not message.get("more_body"):
+                parsed_message(message["body"])
+        except ProtocolError as error:
+            await JSONResponse(error.answer(error.request), 400)(scope, receive, send)
+        else:
+            await self._application(scope, received, send)
 
 
 class _Streams:

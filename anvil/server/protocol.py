@@ -40,22 +40,22 @@ class ProtocolError(AnvilError):
         return {"jsonrpc": "2.0", "id": request, "error": {"code": self.code, "message": self.message, **data}}
 
 
-def parsed_message(line: bytes) -> dict[str, Any]:
-    """A request, a notification or an answer over stdio. Raises :class:`ProtocolError`."""
+def parsed_message(text: bytes) -> dict[str, Any]:
+    """A request, a notification or an answer, of a line or a body. Raises :class:`ProtocolError`."""
     try:
-        message = json.loads(line.decode("utf-8-sig"), parse_constant=no_constant)
+        message = json.loads(text.decode("utf-8-sig"), parse_constant=no_constant)
         request = message.get("id") if isinstance(message, dict) else None
         request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
         json.dumps(message, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # such as of a text that a client has cut inside an emoji
-        problem = "Parse error: a text of the line has half of a surrogate pair, which is no character."
+        problem = "Parse error: a text has half of a surrogate pair, which is no character."
         raise ProtocolError(PARSE_ERROR, problem, request=request) from None
     except (ValueError, RecursionError):
-        problem = "Parse error: the line is not JSON. Send one JSON-RPC 2.0 message per line, without headers."
+        problem = "Parse error: that is not JSON. Send one JSON-RPC 2.0 message per line or body, without headers."
         raise ProtocolError(PARSE_ERROR, problem) from None
     if not isinstance(message, dict) or not _is_message(message):
         problem = (
-            'Invalid request: send one JSON-RPC 2.0 object per line, with "jsonrpc": "2.0", method, params (an object) '
+            'Invalid request: send one JSON-RPC 2.0 object, with "jsonrpc": "2.0", method, params (an object) '
             "and id (a string or an integer)."
         )
         raise ProtocolError(INVALID_REQUEST, problem, request=request)
