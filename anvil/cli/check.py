@@ -204,7 +204,7 @@ def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, st
     fresh = _fresh(index_.stale, advice) if root else "not known: there are no documents to compare with"
     rows = [
         ("docs", output.relative(root) if root else "none: answers come from the index only"),
-        ("index", f"{place} ({index_.db_size_bytes / 1e6:.1f} MB)"),
+        ("index", f"{place} ({index_.db_size_bytes / 1e6:.1f} MB)" if index_.db_size_bytes else place),
         ("holds", f"{contents}; newest document: {index_.newest_document or 'none'}"),
         ("made", index_.last_indexed or "not known"),
         ("fresh", fresh),

@@ -84,32 +84,19 @@ def command(
 def _page_lines(matches: Sequence[GrepMatch], place: str, highlighted: Callable[[str], str]) -> Iterator[str]:
     """The lines of a page as grep prints them: ``path:12:text``, ``path-13-text`` around it, ``--`` between groups.
     Without numbers, where the line in the source file is not known."""
-    matching = {match.line for match in matches}
-    printed = 0
-    for match in matches:
+    shown: dict[int, tuple[str, str]] = {}  # line -> what separates it from its path, and its text
+    for number, match in enumerate(matches, 1):
         before, after = match.before or (), match.after or ()
-        if match.line is None:
-            if printed:
-                yield "--"
-            yield from (f"{place}-{text}" for text in before)
-            yield f"{place}:{highlighted(match.text)}"
-            yield from (f"{place}-{text}" for text in after)
-            printed = 1 if before or after else 0
-            continue
-        first = match.line - len(before)
-        if printed and (before or after) and first > printed + 1:
+        at = match.line or number * ALL_MATCHES
+        for line, text in enumerate((*before, match.text, *after), at - len(before)):
+            shown.setdefault(line, ("-", text))
+        shown[at] = (":", highlighted(match.text))
+    has_context, last = any(match.before or match.after for match in matches), 0
+    for line, (mark, text) in sorted(shown.items()):
+        if has_context and last and line > last + 1:
             yield "--"
-        for line, text in enumerate(before, first):
-            if line > printed and line not in matching:
-                yield f"{place}-{line}-{text}"
-        yield f"{place}:{match.line}:{highlighted(match.text)}"
-        printed = max(printed, match.line)
-        for line, text in enumerate(after, match.line + 1):
-            if line in matching:
-                break  # it prints its own neighbours
-            if line > printed:
-                yield f"{place}-{line}-{text}"
-                printed = line
+        yield f"{place}{mark}{text}" if line >= ALL_MATCHES / 2 else f"{place}{mark}{line}{mark}{text}"
+        last = line
 
 
 def _highlighted(text: str, matcher: grep.LineMatcher) -> str:
