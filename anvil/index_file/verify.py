@@ -200,7 +200,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
             _refuse(path, f"the {kind} {name!r} is not defined as it must be")
 
     for kind, name in sorted(expected):  # not all at once: that includes the keyword index, which is checked better
-        if kind == "table" and name not in _VIRTUAL and not name.startswith("sqlite_"):
+        if kind == "table" and name not in _VIRTUAL:
             verdict = handle.execute(f"PRAGMA integrity_check('{name}')").get
             if verdict != "ok":
                 _refuse(path, f"it is damaged ({verdict})")

@@ -137,10 +137,13 @@ def test_prose_is_added_comments_and_help_texts() -> None:
 +    # unless the server says otherwise.
 +    x = 1  # short
 +    option(help="Where the finished archive is written to.")
++    @returns the report of everybody on the list
++    Keep it there until the next release comes out
 """)
     assert set(found.prose) == {
         "The cache is kept for an hour, unless the server says otherwise.",
         "Where the finished archive is written to",
+        "Keep it there until the next release comes out",
     }
 
 

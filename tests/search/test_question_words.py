@@ -28,6 +28,7 @@ def test_words_without_spaces_between_them_are_found_and_marked() -> None:
     text = "一行目です\n" * 10 + "全文検索エンジン\n" + "最後の行です\n" * 10
     assert "全文検索エンジン" in excerpts.excerpt(text, excerpts.sought("検索"), 20).of(text)
     assert question_words.highlight("全文検索エンジン", wanted, "<{}>".format) == "全文<検索>エンジン"
+    assert question_words.highlight("水曜と水道", question_words.query_stems("水"), "<{}>".format) == "<水>曜と<水>道"
 
 
 @settings(max_examples=60, deadline=None)

@@ -121,6 +121,11 @@ HOSTILE = {
 }
 
 
+def test_a_line_behind_code_in_a_quote_is_a_block_of_its_own() -> None:
+    assert block_structure(">     code\nA line.\n").borders == [(1, False), (2, False)]
+    assert block_structure("> Text.\nA line.\n").borders == [(1, False)]
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_takes_linear_time_and_raises_nothing(text: str) -> None:
     began = time.thread_time()
