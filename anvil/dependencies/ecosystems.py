@@ -63,15 +63,13 @@ ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
 @dataclass(frozen=True, slots=True, order=True)
 class Dependency:
     """A package that the project uses. ``version``: None when nothing locks it. ``direct``: whether the project names
-    it itself. ``origin``: the file that says so. ``elsewhere``: it is locked at an address, such as one of git, so no
-    registry has it."""
+    it itself. ``origin``: the file that says so."""
 
     ecosystem: Ecosystem
     name: str
     version: str | None
     direct: bool = False
     origin: str = ""
-    elsewhere: bool = False
 
     @property
     def shown(self) -> str:
@@ -79,16 +77,16 @@ class Dependency:
 
     @property
     def listed(self) -> str:
-        """As a list shows it: with its version, or why that is not known."""
-        return f"{self.name} {self.version or ('(from an address)' if self.elsewhere else '(no version)')}"
+        """As a list shows it."""
+        return f"{self.name} {self.version or '(no version)'}"
 
 
 DirectPackages = dict[str, set[str]]
 """Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
 LockedPackages = tuple[list[Dependency], dict[str, DirectPackages]]
 """The packages of a lockfile, not checked yet, and the direct ones of each project of its workspace, by its path from
-the file's folder; ``.`` is that folder. A package without a version and not from elsewhere is in the project itself. No
-project: the file does not tell."""
+the file's folder; ``.`` is that folder. A package without a version is in the project itself, or at an address, such as
+one of git, so no registry has it. No project: the file does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,6 @@ _package = functools.partial(Dependency, "npm")
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@(?:npm:(@?[^@"\s,]+)@?)?([^",]*)')
 _BERRY = re.compile(r"(@?[^@]+)@([a-z+]+)[:@]([^\s:]*)")
 """``name@npm:1.2.0``, ``name@workspace:folder``, ``name@git@host:path``; in npm with ``::``, what was downloaded."""
-_BERRY_INSIDE = ("workspace", "portal", "link", "file")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
 # "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
 _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
@@ -66,10 +65,10 @@ def _package_lock(text: str) -> LockedPackages:
                 for name, wanted in _named_versions(row):
                     direct.setdefault(_real_name(name, wanted), set()).update(_installed_version(rows, path, name))
             else:
-                resolved = str(row.get("resolved"))
-                is_inside, is_elsewhere = row.get("link") or resolved.startswith("file:"), resolved.startswith("git")
-                version = None if is_inside or is_elsewhere else row.get("version")
-                packages.append(_package(str(row.get("name", inside[2])), version, elsewhere=is_elsewhere))
+                is_in_registry = not row.get("link") and not str(row.get("resolved")).startswith(("file:", "git"))
+                packages.append(
+                    _package(str(row.get("name", inside[2])), row.get("version") if is_in_registry else None)
+                )
         return packages, projects
     pending = [table.get("dependencies") or {}]  # before npm 7: packages inside the packages that need them
     while pending:
@@ -115,10 +114,8 @@ def _pnpm(text: str) -> LockedPackages:
             for name, locked in _named_versions(importer):
                 version = locked.get("version") if isinstance(locked, dict) else locked  # since pnpm 8, and before
                 plain = re.split(r"[(_]", version)[0] if isinstance(version, str) else ""
-                if plain.startswith(("link:", "file:")):
+                if "://" in plain or plain.startswith(("link:", "file:", *HOSTS)):
                     packages.append(_package(name, None))
-                elif "://" in plain or plain.startswith(HOSTS):
-                    packages.append(_package(name, None, elsewhere=True))
                 elif not is_version(plain) and (match := _PNPM_KEY.fullmatch(str(version))):  # of an alias: "lib@1.2.0"
                     name, plain = match[1], match[2]
                 direct.setdefault(name, set()).update([plain] if is_version(plain) else ())
@@ -132,8 +129,7 @@ def _yarn(text: str) -> LockedPackages:
             resolution = _mapping(row, "one of its entries").get("resolution")
             match = _BERRY.match(resolution) if isinstance(resolution, str) else None
             if match and match[2] != "patch":  # the package that is patched has an entry too
-                version, is_elsewhere = match[3] if match[2] == "npm" else None, match[2] not in ("npm", *_BERRY_INSIDE)
-                packages.append(_package(match[1], version, elsewhere=is_elsewhere))
+                packages.append(_package(match[1], match[3] if match[2] == "npm" else None))
         return packages, {}
     head = None
     for line in text.splitlines():
@@ -143,10 +139,8 @@ def _yarn(text: str) -> LockedPackages:
             if head is None:
                 raise ValueError(f"the line {line[:80]!r} names no package")
         elif head is not None and (version := _YARN_VERSION.fullmatch(line)):
-            is_inside = head[3].startswith(("file:", "link:"))
-            is_elsewhere = not is_inside and not {*":/"}.isdisjoint(head[3])
-            locked = None if is_inside or is_elsewhere else version[1]
-            packages.append(_package(head[2] or head[1], locked, elsewhere=is_elsewhere))
+            is_in_registry = {*":/"}.isdisjoint(head[3])
+            packages.append(_package(head[2] or head[1], version[1] if is_in_registry else None))
             head = None
     return packages, {}
 
@@ -160,9 +154,7 @@ def _bun(text: str) -> LockedPackages:
     for key, row in _mapping(table.get("packages") or {}, "'packages'").items():
         match = _BUN_PACKAGE.fullmatch(str(row[0])) if isinstance(row, list) and row else None
         if match:
-            is_locked, is_inside = is_version(match[2]), match[2].startswith(("workspace:", "file:", "link:", "root:"))
-            version = match[2] if is_locked else None
-            packages[str(key)] = _package(match[1], version, elsewhere=not (is_locked or is_inside))
+            packages[str(key)] = _package(match[1], match[2] if is_version(match[2]) else None)
     projects: dict[str, DirectPackages] = {}
     for path, project in _mapping(table.get("workspaces") or {}, "'workspaces'").items():
         direct = projects.setdefault(str(path) or ".", {})

@@ -115,11 +115,6 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
         versions = sorted({each.version or "" for each in chosen})
         one = f"{name}{ECOSYSTEMS[chosen[0].ecosystem].pin}{versions[-1]}"
         raise ConfigError(f"{name} is locked at several versions: {', '.join(versions)}. Name one, such as {one}.")
-    if not chosen and named[0].elsewhere:
-        raise ConfigError(
-            f"The lockfile has {name} from an address, such as one of git, not from a registry. Name its repository: "
-            f"anvil deps add {name}{ECOSYSTEMS[named[0].ecosystem].pin}VERSION --repository URL"
-        )
     if not chosen:
         raise ConfigError(f"No lockfile has the version of {name}. Lock it, install it, or name it: {name}==VERSION.")
     return chosen[0]

@@ -2,7 +2,8 @@
 documentation. Only files of this machine are read.
 
 Lockfiles come with a checkout and are not trusted: size, nesting, types, names and versions are checked, and what is
-wrong is one error. Packages of the project itself (a folder, a workspace) are left out.
+wrong is one error. Packages of the project itself (a folder, a workspace), and those that are locked at
+an address, such as one of git, are left out: no registry has them.
 """
 
 from __future__ import annotations
@@ -133,14 +134,12 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         # the tools of a member read the lockfile that names it at the top: one in its own folder is left over
         if not lockfiles or any(each.direct for each in of_workspace):
             packages = of_workspace
-    elsewhere = {each.name for each in packages if each.elsewhere}
-    direct -= {each.name for each in packages if each.version is None} - elsewhere
+    direct -= {each.name for each in packages if each.version is None}
     packages = [each for each in packages if each.version is not None]
     installed = module.installed(base)
     if installed is not None:
         packages += installed.unlocked(direct, {each.name for each in packages})
-    unknown = direct - {each.name for each in packages}
-    packages += [replace(wanted[name], elsewhere=name in elsewhere) for name in unknown]
+    packages += [wanted[name] for name in direct - {each.name for each in packages}]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
 

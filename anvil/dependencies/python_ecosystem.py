@@ -78,10 +78,7 @@ _pylock = functools.partial(_tables, "packages")
 def _locked(row: Mapping[str, Any]) -> Dependency:
     source = row.get("source")
     kinds = {*row, *source, str(source.get("type"))} if isinstance(source, dict) else {*row}
-    is_inside = bool(kinds & {"directory", "file", "path"})
-    is_elsewhere = not is_inside and bool(kinds & {"git", "vcs"})
-    version = None if is_inside or is_elsewhere else row.get("version")
-    return _package(_name(row), version, elsewhere=is_elsewhere)
+    return _package(_name(row), None if kinds & {"directory", "file", "path", "git", "vcs"} else row.get("version"))
 
 
 def _requirements(text: str) -> LockedPackages:

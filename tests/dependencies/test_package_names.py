@@ -16,7 +16,6 @@ KNOWN = [
     Dependency("npm", "semver", "6.3.1"),
     Dependency("npm", "semver", "7.0.0"),
     Dependency("pypi", "bare", None, True),
-    Dependency("pypi", "ours", None, True, elsewhere=True),
 ]
 
 
@@ -49,7 +48,6 @@ def test_what_a_name_means(text: str, expected: Dependency) -> None:
         ("github.com/a/b", "is not the name of a package of PyPI or npm."),
         ("@acme/other==1", "'@acme/other' is not the name of a package of pypi."),
         ("bare", "No lockfile has the version of bare"),
-        ("ours", "Name its repository: anvil deps add ours==VERSION --repository URL"),
         ("../etc", "is not the name of a package"),
         ("fastapi==\x1b[31m", "does not end in a version"),
     ],

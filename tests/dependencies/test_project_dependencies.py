@@ -108,11 +108,7 @@ def test_yarn_berry_says_where_a_package_is_from() -> None:
     }
     text = "".join(f'"{name}@x":\n  resolution: "{name}@{from_}"\n' for name, from_ in rows.items())
     locked = project_dependencies.parse("npm", "yarn.lock", f"__metadata:\n  version: 8\n{text}", "y")
-    assert [(each.name, each.version, each.elsewhere) for each in locked] == [
-        ("@a/b", "1.3.0", False),
-        ("c", None, False),
-        ("d", None, True),
-    ]
+    assert [(each.name, each.version) for each in locked] == [("@a/b", "1.3.0"), ("c", None), ("d", None)]
 
 
 @pytest.mark.parametrize(
@@ -208,20 +204,15 @@ AT_ADDRESSES = {
 
 
 @pytest.mark.parametrize("name", AT_ADDRESSES)
-def test_a_package_at_an_address_is_told_from_one_that_nothing_locks(name: str, tmp_path: Path) -> None:
+def test_a_package_at_an_address_or_in_a_folder_is_no_package_of_a_registry(name: str, tmp_path: Path) -> None:
     names = ["beside", "other", "ours"]
     project = json.dumps({"dependencies": dict.fromkeys(names, "*")})
     lockfile = name.rpartition("/")[2]
     write(tmp_path, {lockfile: AT_ADDRESSES[name], "package.json": project})
     write(tmp_path, {"pyproject.toml": f"[project]\nname = 'x'\ndependencies = {names}\n"})
     tool = "npm" if lockfile[0] == "y" or lockfile.startswith(("package", "pn")) else "pypi"
-    listed = {
-        each.name: each
-        for each in project_dependencies.dependencies(tmp_path)
-        if each.ecosystem == tool and each.direct
-    }
-    assert {each: listed[each].elsewhere for each in sorted(listed)} == {"other": False, "ours": True}
-    assert listed["ours"].version is None
+    listed = project_dependencies.dependencies(tmp_path)
+    assert [each.name for each in listed if each.ecosystem == tool and each.direct] == ["other"]
 
 
 def test_of_several_versions_the_one_that_the_project_gets_is_direct() -> None:

@@ -353,14 +353,6 @@ def test_the_list_reads_this_machine_alone(project: Path, server: Server) -> Non
     assert server.requests == []
 
 
-def test_a_package_of_git_is_shown_as_such(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["ours"]\n', encoding="utf-8")
-    locked = '[[package]]\nname = "ours"\nversion = "1.0"\nsource = { git = "https://example.org/ours#00" }\n'
-    (tmp_path / "uv.lock").write_text(locked, encoding="utf-8")
-    shown = program("deps", "list", cwd=tmp_path).stdout.splitlines()
-    assert shown == ["ours (from an address)  pypi  not installed here", "1 package, 0 in anvil.lock."]
-
-
 def test_an_installed_npm_package_needs_no_lockfile_and_no_network(tmp_path: Path, server: Server) -> None:
     package = tmp_path / "node_modules/@acme/beacon"
     page = "---\ntitle: Lamp\nurl: https://beacon.example/lamp/\n---\n\nThe beacon has a lamp.\n"
