@@ -13,7 +13,6 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.cli.program import SuggestingGroup
-from anvil.formats.data_formats import json_object
 from anvil.library.metadata_filter import FIELDS, OPERATORS
 from anvil.library.values import FolderReport
 from anvil.wording import counted, first_of
@@ -157,7 +156,6 @@ def delete(given: LibraryFileOptions, library: str | None, as_json: bool, docume
     "--set", "values", metavar="KEY=VALUE", multiple=True, help="Set a key; numbers, true and false are JSON."
 )
 @click.option("--unset", metavar="KEY", multiple=True, help="Remove a key.")
-@click.option("--metadata", metavar="JSON", help="Several keys at once, as a JSON object; null removes a key.")
 @options.as_json
 @click.argument("document")
 def update(
@@ -165,14 +163,13 @@ def update(
     library: str | None,
     values: tuple[str, ...],
     unset: tuple[str, ...],
-    metadata: str | None,
     as_json: bool,
     document: str,
 ) -> None:
     """Change the metadata of a DOCUMENT, named by its doc_id, its source or its path. Its text is not read again."""
-    changes = {**_object(metadata), **dict(map(_pair, values)), **dict.fromkeys(unset)}
+    changes = {**dict(map(_pair, values)), **dict.fromkeys(unset)}
     if not changes:
-        raise click.UsageError("Say what to change with --set KEY=VALUE, --unset KEY or --metadata JSON.")
+        raise click.UsageError("Say what to change with --set KEY=VALUE or --unset KEY.")
     with given.open() as library_file:
         updated = library_file.update_document(library_file.doc_id_of(document, library), changes)
     if as_json:
@@ -261,13 +258,6 @@ def _value(text: str) -> Any:
         return text == "true"
     # up to 18 digits, which fit into SQLite's integers; "007" and "+1" are texts
     return int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", text) else text
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    value = json_object("{}" if text is None else text)
-    if value is None:
-        raise click.UsageError("--metadata must be a JSON object.")
-    return value
 
 
 @click.command("ingest", epilog="Example: anvil ingest ~/Documents --library papers")

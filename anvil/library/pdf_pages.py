@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -44,7 +43,7 @@ def pdf_pages(file: BinaryIO, max_pages: int, name: str) -> Iterator[tuple[int, 
         raise DocumentTooLarge(
             f"It has {len(document):,} pages; the limit is {max_pages:,} (library.max_pages). Split it."
         )
-    title, words = None, _words_of(document)
+    title = None
     for number in range(len(document)):
         page, single = io.BytesIO(), pypdfium2.PdfDocument.new()
         single.import_pages(document, [number])
@@ -53,7 +52,7 @@ def pdf_pages(file: BinaryIO, max_pages: int, name: str) -> Iterator[tuple[int, 
         text = _UNKNOWN_GLYPH.sub("", _markdown(page, document[number]))
         if title is None and text.strip():
             text = with_title(text, title := pdf_title(document, document[number], name))
-        yield number + 1, _CUT.sub(lambda cut: _joined(cut, words), text)
+        yield number + 1, text
     document.close()
 
 
@@ -89,39 +88,6 @@ def _has_spaces(page: Any) -> bool:
     text = page.get_textpage()
     places = (place for place in range(text.count_chars()) if pdfium.FPDFText_GetUnicode(text, place) == ord(" "))
     return any(not pdfium.FPDFText_IsGenerated(text, place) for place in places)
-
-
-# --- words that are cut at the end of a line -----------------------------------------------------------------------
-
-_LETTERS = r"[^\W\d_]"
-_WORD_START = rf"(?<!{_LETTERS})"
-"""Without it, a word of n letters is tried from each of them, which takes the time of n²."""
-_CUT = re.compile(rf"{_WORD_START}({_LETTERS}{{2,}})[-\xad\u2010][ \t]*\n[ \t]*({_LETTERS}+)")
-_CUT_IN_PDFIUM = re.compile(rf"{_WORD_START}{_LETTERS}+(?:[-\xad\u2010]\s+|[\x02\ufffe]\s*){_LETTERS}+")
-"""The same, with the characters that PDFium writes for such a hyphen."""
-_COMPOUND = re.compile(rf"{_LETTERS}+(?:-{_LETTERS}+)*")
-
-
-def _words_of(document: Any) -> set[str]:
-    """The words of PDFium's ``document`` that are not cut, with hyphens."""
-    words: set[str] = set()
-    for number in range(len(document)):
-        text = _CUT_IN_PDFIUM.sub(" ", document[number].get_textpage().get_text_range())
-        words.update(map(_plain, _COMPOUND.findall(text)))
-    return words
-
-
-def _joined(cut: re.Match[str], words: set[str]) -> str:
-    """A word that was cut, as one if the document has it so; else with its hyphen if it has that, or both parts. Of 704
-    such words in 42 documents 547 were there as one and 20 with the hyphen."""
-    whole, parts = cut[1] + cut[2], {_plain(cut[1]), _plain(cut[2])}
-    if _plain(f"{cut[1]}-{cut[2]}") in words:
-        return cut[0]
-    return whole if _plain(whole) in words or (cut[2].islower() and not parts <= words) else cut[0]
-
-
-def _plain(word: str) -> str:
-    return unicodedata.normalize("NFKC", word).lower()
 
 
 # --- the title -----------------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_the_library_from_the_command_line(tmp_path: Path) -> None:
     assert ask("search", "high water", "--filter", "last_modified<2000") == "Nothing found.\n"
     assert ask("show", "tides.md") == ask("show", doc_id) == ask("show", path) == "# Tides\n\nHigh water is at noon.\n"
     assert printed("library", "show", *given, doc_id)["source"] == path
-    changes = ("--set", "year=2026", "--set", "by=Ada", "--metadata", '{"ok": true}')
+    changes = ("--set", "year=2026", "--set", "by=Ada", "--set", "ok=true")
     assert "Updated" in ask("update", "tides.md", *changes)
     conditions = ("metadata.year>=2026", "page=0", "metadata.ok=true", "metadata.by>=A", "metadata.by<B")
     filters = [word for each in conditions for word in ("--filter", each)]
@@ -200,7 +200,6 @@ def test_the_library_from_the_command_line(tmp_path: Path) -> None:
         ["search", "x", "--filter", "page=1", "--filter", "page>1"],
         ["update", doc_id],
         ["show", ""],
-        ["update", doc_id, "--metadata", "[1]"],
         ["update", doc_id, "--set", "=1"],
         ["list", "--limit", "0"],
         ["list", "--library", ""],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from anvil.library import pdf_pages as pages
 from anvil.library.pdf_pages import pdf_pages
 from tests.support import documents
 
@@ -77,23 +75,3 @@ def test_words_that_are_set_one_by_one_are_prose(tmp_path: Path) -> None:
     path = documents.pdf_as_tex_writes_it(tmp_path / "a.pdf", lines)
     text = converted(path)
     assert "|" not in text and " ".join(text.split()) == " ".join(lines)
-
-
-def test_a_word_that_is_cut_at_the_end_of_a_line_is_one_again(tmp_path: Path) -> None:
-    texts = [
-        "The harbour office prints the tide infor-\nmation each spring. It is well-\nknown. "
-        "Use a semi-\nautomatic lamp, "
-        "or the Moon-\nTable at the lamp-\npost, in 3-\nfold. The keeper's wave-\nlength is long.",
-        "All information is in the MoonTable. A well-known length of a wave; semi-automatic.",
-    ]
-    text = " ".join(converted(documents.pdf(tmp_path / "a.pdf", texts)).split())
-    assert "tide information each" in text and "the MoonTable at" in text  # the document has both, on another page
-    assert "lamppost, in 3- fold" in text  # nor has it "post"
-    assert "well- known" in text and "semi- automatic" in text  # it has them with the hyphen
-    assert "wave- length" in text  # it has both parts
-
-
-def test_a_word_without_end_takes_no_time() -> None:
-    started = time.process_time()
-    assert not pages._CUT.search("a" * 300_000) and not pages._CUT_IN_PDFIUM.search("a" * 300_000)
-    assert time.process_time() - started < 1
