@@ -49,8 +49,8 @@ _NUMBER_BITS = 34
 _GENERATION = re.compile(r"(.+)_[0-9a-f]{12}")
 MAX_INSERT_ROWS = 500
 """Rows of one insert."""
-MAX_INSERT_BYTES = 8_000_000
-"""Bytes of the texts of one insert. The default limit of a server is 64 MB."""
+MAX_INSERT_CHARACTERS = 8_000_000
+"""Characters of the texts of one insert, of four bytes at most. The default limit of a server is 64 MB."""
 
 
 # --- the records of an index ---------------------------------------------------------------------------------------
@@ -270,25 +270,17 @@ class Generation:
     def __init__(self, client: Client, name: str, dimensions: int) -> None:
         self.client, self.name = client, name
         self._rows: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in KINDS}
-        self._bytes = dict.fromkeys(KINDS, 0)
+        self._characters = dict.fromkeys(KINDS, 0)
         self.written = dict.fromkeys(KINDS, 0)
         for kind in KINDS:
             schema = collection_schema(kind, dimensions)
             client.ask("create_collection", f"{name}_{kind}", schema=schema, timeout=WRITE_TIMEOUT_S)
 
     def put(self, kind: str, row: Mapping[str, Any]) -> None:
-        """Add a row. It is written before :meth:`finish` returns. Raises :class:`FetchError` for too long texts."""
-        for field, value in row.items():
-            if isinstance(value, str):
-                size = len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
-                if size > MAX_TEXT_BYTES:
-                    raise FetchError(
-                        f"A {field} of {row.get('path', 'the index')} has {size:,} bytes; a field of Milvus holds "
-                        f"{MAX_TEXT_BYTES:,}. Shorten it."
-                    )
-                self._bytes[kind] += size
+        """Add a row. It is written before :meth:`finish` returns."""
+        self._characters[kind] += sum(len(value) for value in row.values() if isinstance(value, str))
         self._rows[kind].append(row)
-        if len(self._rows[kind]) >= MAX_INSERT_ROWS or self._bytes[kind] >= MAX_INSERT_BYTES:
+        if len(self._rows[kind]) >= MAX_INSERT_ROWS or self._characters[kind] >= MAX_INSERT_CHARACTERS:
             self._send(kind)
 
     def put_json(self, kind: int, number: int, value: Any) -> None:
@@ -303,7 +295,7 @@ class Generation:
         if rows:
             self.client.ask("insert", f"{self.name}_{kind}", rows, timeout=WRITE_TIMEOUT_S)
             self.written[kind] += len(rows)
-            self._rows[kind], self._bytes[kind] = [], 0
+            self._rows[kind], self._characters[kind] = [], 0
 
     def finish(self) -> None:
         """Write the rest, build the indexes, and compare the row counts. Raises :class:`FetchError` for missing

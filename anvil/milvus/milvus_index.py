@@ -335,11 +335,13 @@ class MilvusIndex:
         below, within = self.reader.below, self._within(selection)
         cosines: dict[int, float] = {}
         if within is not None:
-            windows = below.nearest(vector, MAX_NEAR_WINDOWS, within)
+            windows = below.near("windows", vector, MAX_NEAR_WINDOWS, within)
             if pages:
                 chosen = [document for document, _ in below.near("pages", vector, MAX_NEAR_PAGES, within)]
-                windows += below.nearest(vector, MAX_WINDOWS_IN_PAGES, generations.within(chosen, ())) if chosen else []
-            for row, cosine in windows:
+                if chosen:
+                    windows += below.near("windows", vector, MAX_WINDOWS_IN_PAGES, generations.within(chosen, ()))
+            for window, cosine in windows:
+                row = window >> table_rows.WINDOW_BITS
                 cosines[row] = max(cosine, cosines.get(row, -1.0))
         if pages:
             means = self.reader.below.centroids.get(row >> table_rows.CHUNK_BITS for row in cosines)

@@ -286,13 +286,9 @@ class MilvusReader:
         self.words.add({int(hit["id"]): _words(hit["entity"]) for hit in hits})
         return [int(hit["id"]) for hit in hits]
 
-    def nearest(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        """(chunk row, cosine) of the windows nearest to ``vector``, by Milvus' approximate index. A chunk can be in the
-        result several times."""
-        return [(id_ >> table_rows.WINDOW_BITS, cosine) for id_, cosine in self.near("windows", vector, limit, within)]
-
     def near(self, kind: str, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        """(row, cosine) of the windows, or of the pages by their mean vectors, that are nearest to ``vector``."""
+        """(row, cosine) of the ``windows``, or of the ``pages`` by their mean vectors, that are nearest to ``vector``
+        by Milvus' approximate index."""
         hits = self._ask(
             "search",
             kind,

@@ -250,12 +250,6 @@ def test_an_index_without_vectors_is_exported_too(tmp_path: Path, client: Client
     assert done.vectors == 0 and done.chunks > 0 and milvus_reader.opened(client).counts()["vectors"] == 0
 
 
-def test_a_text_that_no_field_holds_is_named_with_its_page(client: Client) -> None:
-    making = generations.Generation(client, generations.generation_name("docs", "d", "c"), 0)
-    with pytest.raises(FetchError, match=r"title of wide\.md has 70,000 bytes"):
-        making.put("chunks", {"id": 1, "path": "wide.md", "title": "ä" * 35_000})
-
-
 def test_pages_have_the_ids_that_the_file_gives_them(tmp_path: Path, client: Client) -> None:
     index = built(tmp_path, PAGES)
     done = export(index, client)
