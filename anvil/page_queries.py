@@ -312,15 +312,6 @@ class PageQueries:
         """The breadcrumbs of all sections of a page, in order. :meth:`get_section` accepts them."""
         return tuple(section.heading_path for section in self.outline(file_path, collection, version).sections)
 
-    def breadcrumb(self, file_path: str, heading: str) -> str:
-        """The exact breadcrumb of a section. It may be named by breadcrumb, by anchor, or by a heading that only one
-        section has."""
-        from anvil.search import pages
-
-        outline = self.outline(file_path)
-        section = pages.find_section(heading, outline.page.title, outline.sections)
-        return heading if section is None else section.heading_path
-
     def list_pages(
         self,
         prefix: str | None = None,

@@ -5,21 +5,18 @@ they come from. How fresh an answer is, :class:`anvil.results.Freshness` says, w
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
-from anvil.errors import AnvilError, GitError, SourceError
-from anvil.formats.characters import script_names
+from anvil.errors import GitError, SourceError
 from anvil.settings.schema import SourceOptions
 from anvil.values import OPAQUE, OPTIONAL, SEVERAL
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.memory_copy import MemoryCopy
     from anvil.project_indexes import OpenedIndex
 
@@ -82,13 +79,11 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStatus:
-    """The model; provider ``none`` when there are no vectors. ``scripts``: those that it reads, as in ``Latin``;
-    questions in others are answered by words alone. None where that is not known."""
+    """The model; provider ``none`` when there are no vectors."""
 
     model: str
     dimensions: int
     provider: str
-    scripts: str | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +175,6 @@ def of_index(index: OpenedIndex, copy: MemoryCopy) -> Status:
             meta["embedding_model"],
             int(meta["embedding_dimensions"]),
             meta["embedding_provider"],
-            _scripts(meta, copy.provider),
         ),
         of_repository(repository_path, index.tree if docs_root is not None else None, index.config.source),
     )
@@ -205,17 +199,6 @@ def of_collection(index: OpenedIndex, status: Status | None, reason: str | None,
         model=status.embedding.model if status.embedding.provider != "none" else None,
         note=artifact.note if artifact else None,
     )
-
-
-def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None:
-    """The scripts that the index's model reads; the configured provider can tell if its model is the same."""
-    try:
-        scripts = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
-    except AnvilError:  # a model that cannot be read is what "anvil doctor" is for
-        return None
-    if scripts is None:
-        return None
-    return script_names(scripts)
 
 
 def of_repository(

@@ -267,7 +267,7 @@ def test_results_have_the_fields_of_the_contract(opened: anvil.Anvil) -> None:
     }
     assert names(status.index.artifact) == {"origin", "digest", "commit", "built_at", "distance", "note"}
     assert names(status.index.stale) == {"changed", "added", "removed"}
-    assert names(status.embedding) == {"model", "dimensions", "provider", "scripts"}
+    assert names(status.embedding) == {"model", "dimensions", "provider"}
     for value in (result, page, section, listed, status):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, next(iter(names(value))), None)

@@ -35,14 +35,6 @@ def test_the_status_tells_how_far_the_artifact_is_behind(docs: Path) -> None:
         assert artifact and artifact.distance is None
 
 
-def test_the_status_names_the_scripts_that_the_model_reads(docs: Path) -> None:
-    with anvil.open(docs, docs.parent / "index.db") as opened:
-        opened.index()
-        assert opened.get_status().embedding.scripts == "Latin"
-    with anvil.open(index=docs.parent / "index.db", provider="none") as opened:
-        assert opened.get_status().embedding.scripts is None, "another provider cannot say it"
-
-
 def test_only_some_of_many_pages_are_named(docs: Path) -> None:
     with anvil.open(docs, docs.parent / "index.db", "none") as opened:
         opened.index()

@@ -262,8 +262,7 @@ def _fresh(stale: StaleCounts, advice: str) -> str:
 def _model(status: EmbeddingStatus) -> str:
     if status.provider == "none":
         return "none: keyword search only"
-    reads = f", reads {status.scripts} script" if status.scripts else ""
-    return f"{status.model} ({status.provider}, {status.dimensions} dimensions{reads})"
+    return f"{status.model} ({status.provider}, {status.dimensions} dimensions)"
 
 
 @click.command("verify", epilog="Example: anvil verify docs/.anvil/index.db")

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -185,16 +185,13 @@ class LocalProvider:
     def _directory(self) -> ModelDirectory:
         with self._lock:
             directory = self.__dict__.get("_directory") or open_directory(self._settings.model)
-            dimensions = self._settings.dimensions
-            if dimensions in (None, directory.settings.dimensions):
-                return directory
-            if not self._settings.model:
+            own, asked = directory.settings.dimensions, self._settings.dimensions
+            if asked not in (None, own):
                 raise ModelError(
-                    f"The bundled model has {directory.settings.dimensions} dimensions, not {dimensions}. "
-                    "Remove embedding.dimensions."
+                    f"{directory.name} has {own} dimensions, not {asked}. Remove embedding.dimensions; of a model of "
+                    "your own, model.json says how many are used."
                 )
-            settings = replace(directory.settings, dimensions=dimensions)  # other vectors, so another digest
-            return replace(directory, settings=settings, digest=model_digest(directory.path, settings))
+            return directory
 
     @cached_property
     def _tokenizer(self) -> _Tokenizer:

@@ -41,12 +41,6 @@ TIMEOUT_S = 120.0
 # one token a piece.
 _PIECE = re.compile(r"[\x00-\x7f]{1,4}|[\x80-\u07ff]{1,2}|[^\x00-\u07ff]", re.DOTALL)
 _KEY_LIKE = re.compile(r"\bsk-[\w*.-]+")
-_TOO_MANY_INPUTS = re.compile(
-    r"batch.?size|\b(?:in|per) (?:a |one )?batch|(?:too many|number of|at most \d+) (?:inputs|texts|items|documents)"
-    r"|\b(?:array|list)\b.{0,40}(?:too long|at most)",
-    re.I,
-)
-"""How servers refuse a request for the number of its texts; not one for the length of a text."""
 
 
 class OpenAIProvider:
@@ -131,34 +125,29 @@ class OpenAIProvider:
         return text[: spans[: self.max_tokens][-1][1]] if spans else " "
 
     def _embed_rows(self, inputs: Sequence[str], rows: range, vectors: Vector, failed: dict[int, str]) -> None:
-        """Fill ``vectors`` or ``failed`` for ``rows``. A rejected batch is split until the bad text is alone. If it was
-        too large, all later ones are as small as its halves; not if one long text made it so."""
+        """Fill ``vectors`` or ``failed`` for ``rows``. A rejected batch is split until the bad text is alone. Where
+        there is none, the batch was too large, and all later ones are as small as its halves."""
         openai = _library()
-        known, is_counted = self._max_inputs, True
+        is_rejected = False
         if len(rows) <= self._max_inputs:
             try:
                 vectors[rows.start : rows.stop] = self._request([inputs[row] for row in rows])
                 return
             except openai.APIError as error:
-                status = getattr(error, "status_code", None)
-                if status not in (400, 413, 422):
+                if getattr(error, "status_code", None) not in (400, 413, 422):
                     failed.update(dict.fromkeys(rows, f"{self._reason(error)} ({MAX_ATTEMPTS} tries)"))
                     return
-                is_counted = _TOO_MANY_INPUTS.search(str(error.body)) is not None
-                is_too_large = status == 413 or is_counted
-                if not is_too_large and _parameter(error) not in (None, "input"):
-                    # the model or its dimensions: each batch would be rejected
-                    raise ProviderError(self._reason(error)) from None
                 if len(rows) == 1:
+                    if _parameter(error) not in (None, "input"):  # the model or its dimensions: all would be rejected
+                        raise ProviderError(self._reason(error)) from None
                     failed[rows[0]] = self._reason(error)
                     return
-                if is_too_large:
-                    self._max_inputs = len(rows) // 2
+                is_rejected = True
         middle = rows.start + len(rows) // 2
         self._embed_rows(inputs, range(rows.start, middle), vectors, failed)
         self._embed_rows(inputs, range(middle, rows.stop), vectors, failed)
-        if not is_counted and not failed.keys().isdisjoint(rows):
-            self._max_inputs = known
+        if is_rejected and failed.keys().isdisjoint(rows):
+            self._max_inputs = min(self._max_inputs, len(rows) // 2)
 
     def _batches(self, inputs: Sequence[str]) -> Iterator[range]:
         """Consecutive rows, within the server's limits on inputs and tokens of one request."""

@@ -236,12 +236,7 @@ def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str
     both = f"set embedding.provider to {name!r} and {which}"
     if current.name == "none":
         return f"keywords only were asked for (embedding provider none). To use the index's vectors of {model}, {both}."
-    models = f"the index was built with {model}, and the current model is {current.model}."
-    if current.name != name:
-        return f"{models} Rebuild the index, or {both}."
-    if model == BUNDLED_MODEL != current.model:
-        return f"{models} Rebuild the index, or {which}."
-    return f"{models} Rebuild the index, or set embedding.model to that model."
+    return f"the index was built with {model}, and the current model is {current.model}. Rebuild the index, or {both}."
 
 
 PROVIDERS: dict[str, Callable[[EmbeddingSettings], EmbeddingProvider]] = {
