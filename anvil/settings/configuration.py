@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from anvil import registry
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
-from anvil.settings import index_url
+from anvil.settings import index_url, schema
 from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, SITE_INDEX, Collection, Config, SiteOptions
 from anvil.system import safe_files
 
@@ -241,7 +240,7 @@ def configure(
     for path, kind in _leaves(Config, environment or {}):
         name = variable(".".join(path))
         if environment and environment.get(name):
-            _put(from_environment, path, _from_text(environment[name], kind, name))
+            _put(from_environment, path, schema.from_text(environment[name], kind, name))
     config = merged(config, from_environment, "the environment")
     config = configured(config, flags or {})
     for collection in config.collections:
@@ -309,14 +308,14 @@ def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") 
             updates[key] = _collections(value, origin)
         elif is_dataclass(hint) or isinstance(hint, str):
             if not isinstance(value, Mapping):
-                raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
+                raise ConfigError(f"{dotted} in {origin} must be a table, not {schema.type_name(value)}.")
             if isinstance(current, Config) and isinstance(hint, str):  # a capability's table, by its place
                 own = merged(_capability_table(current, key), value, origin, f"{dotted}.")
                 updates["tables"] = {**updates.get("tables", current.tables), key: own}
             else:
                 updates[key] = merged(getattr(current, key), value, origin, f"{dotted}.")
         else:
-            updates[key] = _checked(value, hint, dotted, origin)
+            updates[key] = schema.checked(value, hint, dotted, origin)
     if isinstance(docs := updates.get("docs"), str) and docs.startswith(("~/", f"~{os.sep}")):
         # Also in a file that nobody named: a glob of source.include, from the root on, reaches each home folder, too.
         updates["docs"] = os.path.expanduser(docs)
@@ -334,15 +333,15 @@ def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
     """The tables ``[collections.NAME]``; each may be an array of tables, one for each version."""
     if not isinstance(tables, Mapping):
         raise ConfigError(
-            f"collections in {origin} must be a table, not {_named(tables)}. Write [collections.NAME] for each."
+            f"collections in {origin} must be a table, not {schema.type_name(tables)}. Write [collections.NAME]."
         )
     collections = []
     for name, value in tables.items():
         versions = value if isinstance(value, list) else [value]
         if not versions or not all(isinstance(table, Mapping) for table in versions):
             raise ConfigError(
-                f"collections.{name} in {origin} must be a table, not {_named(value)}. Write [collections.{name}] "
-                "with docs or index under it."
+                f"collections.{name} in {origin} must be a table, not {schema.type_name(value)}. Write "
+                f"[collections.{name}] with docs or index under it."
             )
         try:
             collection = Collection(str(name) or " ")  # an empty name, the default, is refused here
@@ -377,63 +376,5 @@ def _leaves(
             hint = registry.load(hint)
         if is_dataclass(hint):
             yield from _leaves(hint, environment, own_path)
-        elif hint != tuple[Collection, ...] and plain_type(hint) is not Mapping:  # tables of any name have no variable
-            yield own_path, hint
-
-
-def plain_type(kind: Any) -> Any:
-    """``str`` for ``str | None`` and for literals, ``tuple`` for ``tuple[str, ...]``; other types as they are."""
-    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
-        kind = next(argument for argument in typing.get_args(kind) if argument is not type(None))
-    if typing.get_origin(kind) is Literal:
-        return str
-    return typing.get_origin(kind) or kind
-
-
-_EXPECTED: dict[Any, str] = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    Mapping: "a table",
-}
-
-
-def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
-    plain = plain_type(kind)
-    if plain is tuple:
-        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise ConfigError(f"{dotted} in {origin} must be a list of strings, not {_named(value)}.")
-    if plain is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
-        expected = _EXPECTED[plain]
-        raise ConfigError(f"{dotted} in {origin} must be {expected}, not {_named(value)}.")
-    if plain is str and "\0" in value:
-        raise ConfigError(f"{dotted} in {origin} has a NUL character. Remove it.")
-    return value
-
-
-def _from_text(text: str, kind: Any, variable: str) -> Any:
-    plain = plain_type(kind)
-    if plain is tuple:
-        return [part.strip() for part in re.split(r",(?![^{}]*\})", text) if part.strip()]  # not within *.{md,mdx}
-    if plain is bool:
-        lowered = text.strip().lower()
-        if lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
-            return lowered in ("1", "true", "yes", "on")
-        raise ConfigError(f"{variable} must be true or false, not {text!r}.")
-    if plain in (int, float):
-        try:
-            return plain(text)
-        except ValueError:
-            expected = "a whole number" if plain is int else "a number"
-            raise ConfigError(f"{variable} must be {expected}, not {text!r}.") from None
-    return text
-
-
-def _named(value: Any) -> str:
-    """The type of a value. The value itself could be a secret in the wrong place."""
-    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "a table" if isinstance(value, Mapping) else type(value).__name__)
+        elif hint != tuple[Collection, ...] and schema.plain_type(hint) is not Mapping:
+            yield own_path, hint  # tables of any name have no variable

@@ -299,7 +299,7 @@ def test_a_collection_has_the_keys_of_the_project_and_its_own_on_top() -> None:
         ({"a": {}}, "collections.a has no documents. Name their folder with docs, or their index with index."),
         ({"a": "x"}, "collections.a in anvil.toml must be a table, not a string."),
         ({"a": []}, "collections.a in anvil.toml must be a table, not a list."),
-        ("x", "collections in anvil.toml must be a table, not a string. Write [collections.NAME] for each."),
+        ("x", "collections in anvil.toml must be a table, not a string. Write [collections.NAME]."),
         ({"a b": {"docs": "d"}}, "'a b' cannot name a collection. Use letters, digits and . _ -"),
         ({"": {"docs": "d"}}, "cannot name a collection"),
         ({"a": {"dcos": "d"}}, "Unknown key 'collections.a.dcos' in anvil.toml. Did you mean collections.a.docs?"),
