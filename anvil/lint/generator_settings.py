@@ -23,14 +23,17 @@ _GENERATORS: Mapping[Rule, Generator] = {
     "html": "mkdocs",
     "docusaurus": "docusaurus",
     "vitepress": "vitepress",
-    "hugo": "hugo",
+    "hugo": "unknown",
     "github": "github",
 }
 _SCRIPTS = (".js", ".ts", ".mjs", ".mts", ".cjs", ".cts", ".json")
 _EVERY_SLUG: tuple[Slugs, ...] = ("github", "mkdocs", "hugo", "vitepress")
 _SITE_FOLDERS = ("website", "site", "www")
 """Folders beside the documentation that often have Docusaurus's configuration."""
-_HUGO = ("hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml")
+_HUGO = frozenset(
+    ("hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml", "config")
+)
+"""Files of Hugo, and its folder, beside the folder ``content``."""
 _OTHERS = frozenset(
     """
     conf.py book.toml _config.yml astro.config.mjs astro.config.ts astro.config.js antora.yml .gitbook.yaml
@@ -70,7 +73,6 @@ _MDX = re.compile(r"^import\s[^\n]*\.mdx?[\"']|<!--\s*@include|^[ \t]*:::include
 _COMMENT = re.compile(r"<!--")
 """A hook of the site may replace it."""
 _TABS = re.compile(r"^[ \t]*===[!+]? ?[\"']", re.M)
-_SHORTCODES = re.compile(r"\{\{[<%]")
 _DOCSIFY = re.compile(r"\$docsify\b")
 _EXDOC = re.compile(r"\bextras\s*:|\bex_doc\b")
 _GITHUB_DYNAMIC = re.compile(r"\{%|<!--\s*@include|^import\s[^\n]*\.mdx?[\"']|^```\{(?:include|eval-rst|toctree)", re.M)
@@ -100,6 +102,8 @@ def site_rules(files: FileTree, options: SiteOptions, pages: Collection[str] = (
         )
         is_wiki = ".obsidian" in names_above or not _GITHUB_WIKI.isdisjoint(files.names(files.docs) or ())
         return wiki(rules) if is_wiki else rules
+    if generator_of_rule == "unknown":
+        return unknown(files)
     return replace(_plain(files, generator_of_rule), rule=options.rule)
 
 
@@ -113,7 +117,8 @@ def _other(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules
     is_exdoc = names.get("mix.exs") is False and _EXDOC.search(files.read(join(folder, "mix.exs")) or "")
     if is_exdoc or not _WRITERSIDE.isdisjoint(names):
         return replace(unknown(files), by_name=True)
-    if not _OTHERS.isdisjoint(names) or _is_zola(files, folder, names):
+    is_hugo = not _HUGO.isdisjoint(names) and f"{files.docs}/".startswith(f"{join(folder, 'content')}/")
+    if is_hugo or not _OTHERS.isdisjoint(names) or _is_zola(files, folder, names):
         return replace(unknown(files), labels=not _MYST.isdisjoint(names))
     if folder == files.docs and names.get("index.html") is False:
         text = files.read(join(folder, "index.html")) or ""
@@ -157,7 +162,7 @@ def _sites_below(files: FileTree, folders: Iterable[str]) -> Iterator[tuple[str,
 
 def _plain(files: FileTree, generator: Generator) -> SiteRules:
     """A site without a readable configuration."""
-    slugs = {"mkdocs": ("mkdocs", "github"), "vitepress": ("vitepress",), "hugo": ("hugo", "github")}
+    slugs = {"mkdocs": ("mkdocs", "github"), "vitepress": ("vitepress",)}
     return SiteRules(
         generator,
         slugs=slugs.get(generator, ("github",)),  # type: ignore[arg-type]
@@ -410,33 +415,9 @@ def _scripts(files: FileTree, folder: str, depth: int = 2) -> Iterator[str]:
             yield text
 
 
-# --- Hugo ----------------------------------------------------------------------------------------------------------
-
-
-def _hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
-    configured = names.get("config") and files.kind(posixpath.join(folder, "config", "_default")) == "folder"
-    config = next((name for name in _HUGO if name in names), None)
-    content = join(folder, "content")
-    if not (configured or config) or not (f"{files.docs}/".startswith(f"{content}/")):
-        return None
-    if config == "config.toml" and _is_zola(files, folder, names):
-        return None
-    text = "" if config is None else files.read(posixpath.join(folder, config)) or ""
-    return SiteRules(
-        "hugo",
-        "hugo",
-        slugs=("hugo", "github"),
-        content=content,
-        assets=(join(folder, "static"), join(folder, "assets")),
-        generates=bool(re.search(r"\bmodule\b|\bmounts\b|contentDir", text)),
-        dynamic=_SHORTCODES,
-    )
-
-
 _READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], SiteRules | None]], ...] = (
     ("vitepress", _vitepress),
     ("mkdocs", _mkdocs),
     ("docusaurus", _docusaurus),
-    ("hugo", _hugo),
 )
 """In the order in which they are asked of a folder: only sites of VitePress have a folder ``.vitepress``."""

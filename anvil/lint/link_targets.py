@@ -20,12 +20,11 @@ from anvil.text import generator_urls
 from anvil.text.references import Link
 from anvil.values import PAGE_ENDINGS
 
-Generator = Literal["mkdocs", "docusaurus", "vitepress", "hugo", "github", "unknown"]
+Generator = Literal["mkdocs", "docusaurus", "vitepress", "github", "unknown"]
 GENERATORS: Mapping[Generator, str] = {
     "mkdocs": "MkDocs",
     "docusaurus": "Docusaurus",
     "vitepress": "VitePress",
-    "hugo": "Hugo",
     "github": "GitHub",
     "unknown": "a generator whose links are not known: only links to files were examined",
 }
@@ -38,12 +37,11 @@ _BASE = "https://site.invalid/"
 _INDEX_FILES = ("/index", "/README", "/_index")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
-_HUGO_REF = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"`']?([^\"`'\s]+)[\"`']?\s*[>%]\}\}(#.*)?")
 _BLOCK_ID = re.compile(r"\^[\w-]+(?=[ \t]*$)", re.M)
 """The name of a paragraph or list item in Obsidian, at its end."""
 _MYST_LABEL = re.compile(r"^[ \t]*(?::(?:name|label):[ \t]*(\S+)|\((\S+)\)=)[ \t]*$", re.M)
 """The name of a directive or of a place in MyST. Its anchor has ``-`` for other characters."""
-_ADDRESSES_UNKNOWN = frozenset({"docusaurus", "hugo", "unknown"})
+_ADDRESSES_UNKNOWN = frozenset({"docusaurus", "unknown"})
 """Generators that give pages addresses that only a built site tells: routes, categories, sections, taxonomies."""
 
 
@@ -142,10 +140,9 @@ class Site:
         return None if address is None else unquote(address.removeprefix(_BASE))
 
     def _canonical(self, address: str) -> str:
-        """One spelling of an address: without slashes at its ends, ``index`` and ``.html``; Hugo's in small letters."""
+        """One spelling of an address: without slashes at its ends, ``index`` and ``.html``."""
         bare = address.strip("/").removesuffix(".html")
-        bare = "" if bare == "index" else bare.removesuffix("/index")
-        return bare.lower() if self.rules.generator == "hugo" else bare
+        return "" if bare == "index" else bare.removesuffix("/index")
 
     def is_excluded(self, path: str) -> bool:
         """Whether the site leaves the page out."""
@@ -173,8 +170,6 @@ class Site:
         written = link.target
         if not written or len(written) > MAX_TARGET_CHARS:
             return UNKNOWN
-        if self.rules.generator == "hugo" and (reference := _HUGO_REF.fullmatch(written)):
-            return self._hugo_reference(page, reference[1] + (reference[2] or ""))
         if _SCHEME.match(written):
             return EXTERNAL
         if _TEMPLATE.search(written) or not written.isprintable():
@@ -296,7 +291,7 @@ class Site:
                 content = posixpath.normpath(join(self.rules.content, joined))
                 if target := self._at(content, fragment) or self._asset(joined):
                     return target
-        is_by_name = self.rules.wiki or self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown")
+        is_by_name = self.rules.wiki or self.rules.generator in ("docusaurus", "vitepress", "unknown")
         return self._as_page_file(file, fragment) if is_by_name else None
 
     def _is_unknowable(self, file: str) -> bool:
@@ -304,27 +299,6 @@ class Site:
         another tool than GitHub makes the site; or a dynamic route is beside it, such as VitePress' ``[name].md``."""
         is_of_tool = self.rules.generator == "github" and self._as_page_file(file, "") is not None
         return is_of_tool or any(name.startswith("[") for name in self.files.names(posixpath.dirname(file)) or ())
-
-    def _hugo_reference(self, page: LintPage, written: str) -> LinkTarget:
-        """``ref`` and ``relref``: a page by its path from its own folder, from the content, or by its name."""
-        path, _, fragment = unquote(written).partition("#")
-        if not path:
-            return LinkTarget("page", page.path, fragment)
-        own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
-        starts = [self.rules.content] if path.startswith("/") else [own, self.rules.content]
-        for start in starts:
-            file = posixpath.normpath(join(start, path.lstrip("/")))
-            if target := self._at(file, fragment) or self._as_page_file(file, fragment):
-                return target
-        if target := self._at_address(path, fragment):
-            return target
-        name = posixpath.basename(path.rstrip("/"))
-        pages = self.named(name) or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
-        if pages:
-            return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
-        if self.rules.generates or any(self.may_be_built(join(start, path.lstrip("/"))) for start in starts):
-            return UNKNOWN
-        return LinkTarget("missing", "", fragment, f"no page of the content is named {path}")
 
     def _wiki(self, page: LintPage, written: str) -> LinkTarget:
         """``[[Page]]`` and ``[[Page#Heading]]``: a page by its path or its name, blanks as ``-`` or ``_`` too."""

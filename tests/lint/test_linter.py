@@ -424,21 +424,15 @@ def test_many_orphans_without_a_navigation_mean_that_another_tool_makes_the_site
     assert (report.generator, report.suppressed) == ("github", 1)
 
 
-def test_hugo_references(tmp_path: Path) -> None:
-    root = tmp_path / "repo"
-    folder = root / "content" / "docs"
-    folder.mkdir(parents=True)
-    (root / "hugo.toml").write_text("title = 'x'\n")
-    (folder / "a.md").write_text('[b]({{< ref "b" >}}) [c]({{% relref "/docs/b.md#x" %}}) [d]({{< ref "gone" >}})\n')
-    (folder / "b.md").write_text("# X\n")
-    with anvil.open(folder) as opened:
-        report = opened.lint(rules=["broken-link", "broken-anchor"])
-    assert report.generator == "hugo"
-    assert messages(report) == ["a.md:1 Broken link '{{< ref \"gone\" >}}': no page of the content is named gone."]
-    run(root, "init", "-q")
-    (root / ".gitignore").write_text("/content/docs/gone/**/*.md\n")  # what the build generates
-    with anvil.open(folder) as opened:
-        assert opened.lint(rules=["broken-link"]).findings == ()
+def test_of_a_site_of_hugo_only_links_to_files_say_what_they_mean(tmp_path: Path) -> None:
+    pages = {"content/a.md": '[b](b.md#x) [c]({{< ref "gone" >}}) [d](/gone/) [e](gone.md)\n', "content/b.md": "# X\n"}
+    for file, text in {**pages, "hugo.toml": "title = 'x'\n"}.items():
+        write(tmp_path / file, text)
+    for config in (Config(), Config(site=SiteOptions("https://example.org/", "hugo"))):
+        with anvil.open(tmp_path / "content", config=config) as opened:
+            report = opened.lint(rules=["broken-link", "broken-anchor"])
+        assert report.generator == "unknown"
+        assert messages(report) == ["a.md:1 Broken link 'gone.md': there is no file gone.md."]
 
 
 def test_the_site_of_the_configuration_wins(tmp_path: Path) -> None:
