@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -20,17 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.cli.output import relative
 from anvil.doctor.examination import Examination, ExaminedProject, Finding, read_yaml
-from anvil.errors import ConfigError, GitError, SourceError
+from anvil.errors import ConfigError, GitError
 from anvil.formats.data_formats import objects
-from anvil.settings.configuration import CONFIG_NAME, configured
-from anvil.settings.schema import INDEX_FOLDER
+from anvil.settings.configuration import CONFIG_NAME
 from anvil.system import installation, safe_files
 from anvil.wording import listed
 
 if TYPE_CHECKING:
     from anvil.clients.server_entries import ClientFile
     from anvil.git.repository import Repository
-    from anvil.git.tracked_file import TrackedIndex
 
 
 def clients(project: ExaminedProject) -> Iterator[Finding]:
@@ -87,14 +84,12 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
             yield Finding("note", text, _init(project, name, *scope, "--name", free_name))
 
 
-NEED_TRACKED_INDEX = ("anvil-check", "anvil-build")
-"""The hooks that compare or write an index in git."""
-HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-impact", "anvil-test")
+HOOKS = ("anvil-check", "anvil-build", "anvil-lint", "anvil-impact", "anvil-test")
 PRE_COMMIT = ".pre-commit-config.yaml"
 
 
 def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
-    """The configured hooks of Anvil: whether they run, and whether they can pass."""
+    """The configured hooks of Anvil: whether commits run them."""
     from anvil.git.repository import Repository
 
     try:
@@ -108,41 +103,23 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
     ours = [name for name in HOOKS if any(name == configured for configured, _ in hooks)]
     if not ours:
         return
-    is_set_up = _is_set_up(repository)
-    if not is_set_up:
+    if _is_set_up(repository):
+        yield Finding("ok", f"Each commit runs {listed(ours)}.")
+    else:
         text = f"{relative(file)} has {listed(ours)}, but pre-commit is not set up in this clone."
         yield Finding("wrong", text, _install_hooks(project, repository.root))
-    problems = [
-        _without_tracked_index(_of_hook(project, repository.root, places), name)
-        for name, places in hooks
-        if name in NEED_TRACKED_INDEX
-    ]
-    found = list(dict.fromkeys(filter(None, problems)))
-    yield from found
-    if is_set_up and not found:
-        yield Finding("ok", f"Each commit runs {listed(ours)}.")
 
 
-def _hooks(written: Any) -> list[tuple[str, dict[str, str]]]:
-    """The hooks of Anvil in a configuration of pre-commit, and the places that the arguments of each name."""
+def _hooks(written: Any) -> list[tuple[str, str | None]]:
+    """The hooks of Anvil in a configuration of pre-commit, and the index that the arguments of each name."""
     hooks = []
     for hook in (hook for repo in objects(written, "repos") for hook in objects(repo, "hooks")):
         if hook.get("id") in HOOKS:
             args = [str(word) for word in hook["args"]] if isinstance(hook.get("args"), list) else []
             words = [part for word in args for part in (word.split("=", 1) if word.startswith("--") else [word])]
-            places = {option: value for option, value in pairwise(words) if option in ("--docs", "--index")}
-            hooks.append((str(hook["id"]), places))
+            index = next((value for option, value in pairwise(words) if option == "--index"), None)
+            hooks.append((str(hook["id"]), index))
     return hooks
-
-
-def _of_hook(project: ExaminedProject, root: Path, places: Mapping[str, str]) -> ExaminedProject:
-    """The project as a hook sees it, which pre-commit starts in ``root``."""
-    if not places:
-        return project
-    paths = {option: str(root / place) for option, place in places.items()}
-    config = configured(project.config, {option[2:]: path for option, path in paths.items()})
-    given = {**project.given, **{option: relative(path) for option, path in paths.items()}}
-    return replace(project, config=config, given=given)
 
 
 def _is_set_up(repository: Repository) -> bool:
@@ -153,41 +130,15 @@ def _is_set_up(repository: Repository) -> bool:
     return hook.is_file() and "pre-commit" in safe_files.text(hook, errors="replace")
 
 
-def _without_tracked_index(project: ExaminedProject, hook: str) -> Finding | None:
-    """Why a hook cannot have the index in git that it needs; None where it can."""
-    from anvil.git.tracked_file import TrackedIndex
-
-    if project.remote:
-        text = f"{hook} needs an index in git, but the configured one is published elsewhere."
-        return Finding("note", f"{text} Name a file for the hook: args: [--index, FILE].")
-    try:
-        tracked = TrackedIndex(project.index, project.folder)
-        ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
-    except SourceError as error:
-        return Finding("wrong", f"{hook} cannot pass: {error}")
-    if not ignored:
-        return None
-    text = f"{hook} needs the index in git, but {tracked.path} is ignored."
-    return Finding("wrong", text, _let_in(project, tracked))
-
-
 def named_indexes(root: Path) -> list[str]:
     """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
     try:
         hooks = _hooks(read_yaml(root / PRE_COMMIT))
     except ConfigError:  # none, or a finding of the doctor
         return []
-    named = {places["--index"] for _, places in hooks if "--index" in places}
-    inside = (os.path.normpath(name).replace(os.sep, "/") for name in named if not os.path.isabs(name))
+    named = {index for _, index in hooks if index is not None and not os.path.isabs(index)}
+    inside = (os.path.normpath(name).replace(os.sep, "/") for name in named)
     return sorted(path for path in inside if not path.startswith(".."))
-
-
-def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
-    """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
-    if project.index.parent.name != INDEX_FOLDER:
-        return project.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
-    init = project.anvil("init", "--commit-index", options=("--docs",))
-    return f"{init} && {project.build()} && {installation.line(['git', 'add', relative(project.index.parent)])}"
 
 
 def _install_hooks(project: ExaminedProject, root: Path) -> str:
