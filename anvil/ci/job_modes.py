@@ -200,7 +200,7 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         _name_other_folders(opened, runner)
         report = opened.lint(site=options.site)
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
-        runner.show(lint_notes(summary.annotated(report, MAX_ANNOTATIONS), opened))
+        runner.show(lint_notes(report.at_least("warning"), opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
     runner.summarize(summary.render_lint(report, pages_url))

@@ -14,7 +14,6 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -79,9 +78,12 @@ class Runner:
         self.line(f"{level}: {place}{message}")
 
     def show(self, notes: Iterable[Note], most: int | None = None) -> None:
-        """Print notes as such messages, at most so many."""
-        for note in islice(notes, most):
-            self.annotate(*note)
+        """Print notes as such messages, at most so many of each level."""
+        shown = Counter[Level]()
+        for note in notes:
+            shown[note.level] += 1
+            if most is None or shown[note.level] <= most:
+                self.annotate(*note)
 
     def output(self, values: Mapping[str, str]) -> None:
         if self._output:

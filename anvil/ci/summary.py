@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anvil.doc_tests.values import Comparison, Difference, Outcome, TestReport
     from anvil.impact.assessment import Impact
     from anvil.impact.ranking import AffectedSection
-    from anvil.lint.linter import LintFinding, LintReport
+    from anvil.lint.linter import LintReport
 
 
 MAX_ROWS, MAX_FOLDED_ROWS = 25, 500
@@ -253,14 +253,6 @@ def lint_headline(report: LintReport) -> str:
     counts = Counter(finding.level for finding in report.findings)
     levels = [counted(counts[level], level) for level in reversed(LEVELS) if counts[level]]
     return f"{', '.join(levels) or 'nothing found'} in {counted(report.pages, 'page')}"
-
-
-def annotated(report: LintReport, most: int) -> list[LintFinding]:
-    """At most ``most`` findings of each level but the lowest: GitHub shows no more of a step."""
-    chosen: list[LintFinding] = []
-    for level in reversed(LEVELS[1:]):
-        chosen += [finding for finding in report.findings if finding.level == level][:most]
-    return chosen
 
 
 def render_lint(report: LintReport, pages_url: str | None) -> str:

@@ -100,8 +100,10 @@ _OTHER = lazy_pattern(
     r"\.(?:png|jpe?g|gif|svg|ico|webp|bmp|avif|woff2?|ttf|eot|pdf|pptx?|docx?|xlsx?|mp[34]|webm|zip|gz|tgz|xz|bz2|jar|whl|"
     r"so|dll|dylib|exe|bin|wasm|po|pot|mo|csv|tsv|parquet|db|sqlite3?)$"
 )
-_ASSET = lazy_pattern(r"(?i)/(?:assets|_?static|public|stylesheets|javascripts|overrides|_templates)/|\.(?:css|scss)$")
-"""In the documentation folder: what the site looks like."""
+_ASSET = lazy_pattern(
+    r"(?i)/(?:assets|_?static|public|stylesheets|javascripts|overrides|_templates)/|\.(?:css|scss|json|ya?ml|toml)$"
+)
+"""In the documentation folder: what the site looks like, and its data."""
 
 
 def file_kind(path: str, docs: str, is_page: bool) -> FileKind:

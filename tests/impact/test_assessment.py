@@ -182,6 +182,7 @@ def test_tests_pages_and_locks_are_no_code(root: Path) -> None:
     write(root / "docs.anvil.db", "--max-size\n")
     write(root / "docs/assets/manifest.json", '{"--max-size": 1}\n')
     write(root / "docs/extra.css", ".a { --max-size: 1 }\n")
+    write(root / "docs/people.yml", "max-size: 1\n")
     write(root / ".gitmodules", "--max-size\n")
     write(root / "uv.lock", "--max-size\n" * 5001)  # more lines than are kept, and of which none is examined
     write(root / "notes.md", "--max-size\n")
