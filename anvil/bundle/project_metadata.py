@@ -38,11 +38,6 @@ def _described(folder: Path) -> Iterator[BundledProject]:
             # such as "monorepo", and its version of none of them.
             is_workspace = "workspaces" in table or (folder / "pnpm-workspace.yaml").is_file()
             is_private = file == "package.json" and table.get("private") is True and is_workspace
-            # PyPI takes no project with such a classifier: what it describes is a set of tools.
-            classifiers = table.get("classifiers")
-            is_private |= isinstance(classifiers, list) and any(
-                str(each).startswith("Private ::") for each in classifiers
-            )
             if not is_private and (name := _line(table.get("name"))) is not None:
                 yield BundledProject(name, _line(table.get("version")), name if is_package else None)
 

@@ -8,6 +8,7 @@ version; the repository is last, because an index of it is built here. What was 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import hashlib
 import shutil
@@ -50,6 +51,8 @@ from anvil.text import front_matter
 from anvil.values import Document, Progress, Skipped, silent
 from anvil.wording import counted
 
+MAX_NAMED_TAGS = 3
+"""Tags that an error names."""
 MAX_URL_CHARS = 2000
 """Characters of a page's address."""
 MAX_SITES = 2
@@ -274,7 +277,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
             tag = hints.tag or version_names.find_tag(tags, docs.name, docs.version)
             if tag is None or tag not in tags:
                 wanted_tag = hints.tag or docs.version
-                near = ", ".join(version_names.closest_tags(list(tags), docs.name, wanted_tag))
+                near = ", ".join(difflib.get_close_matches(wanted_tag, tags, MAX_NAMED_TAGS, 0.0))
                 hint = f"The closest are {near}. Name one with --tag." if near else "It has no tags."
                 raise NotFound(f"There is no tag for {wanted_tag} in {remote.shown}. {hint}")
             named = tuple(key for key in anvil_lock.NAMED if getattr(hints, key) is not None)

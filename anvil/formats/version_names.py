@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from anvil.formats.patterns import lazy_pattern
 
@@ -38,14 +38,14 @@ VERSION_NUMBER = lazy_pattern(
     re.I,
 )
 """The name of a folder with a version of the documentation: ``v2``, ``1.x``, ``1.2rc1``."""
-VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
+VERSION_NAMES = frozenset(
+    {"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge", "develop"}
+)
 """Names of such folders, where others are numbers."""
 
 
 # --- tags ------------------------------------------------------------------------------------------------
 
-MAX_NAMED_TAGS = 3
-"""Tags that an error names."""
 _TAGS = (
     *("v{}", "{}"),
     *(f"{{name}}{between}{{}}" for between in ("@", "@v", "-", "-v", "/", "/v", "==", "_")),
@@ -72,23 +72,3 @@ def find_tag(tags: Iterable[str], name: str, version: str) -> str | None:
     short = name.rpartition("/")[2]
     own = [tag for tag in matching if tag.startswith((name, short, short.replace("-", "_")))]
     return next(iter(own or matching), None)
-
-
-def closest_tags(tags: Sequence[str], name: str, version: str) -> list[str]:
-    """The tags whose numbers are nearest to the version's, nearest first; for an error."""
-    wanted = _numbers(version)
-    short = name.rpartition("/")[2]
-
-    def distance(tag: str) -> tuple[object, ...]:
-        numbers = _numbers(re.sub(re.escape(short), "", tag, flags=re.IGNORECASE))
-        width = max(len(numbers), len(wanted))
-        here, there = (each + (0,) * (width - len(each)) for each in (numbers, wanted))
-        first = next((at for at, pair in enumerate(zip(here, there, strict=True)) if pair[0] != pair[1]), width)
-        gap = abs(here[first] - there[first]) if first < width else 0
-        return -first, gap, short.lower() not in tag.lower(), len(tag), tag
-
-    return sorted((tag for tag in tags if re.search(r"\d", tag)), key=distance)[:MAX_NAMED_TAGS]
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d{1,12}", text))[:6]

@@ -79,7 +79,6 @@ _KIND_IN_CLASS = re.compile(
 )
 _KIND_IN_STYLE = re.compile(r"--callout-color: ?var\(--color-fd-(\w+)")
 """The kind of an admonition of Fumadocs, which no class names."""
-_NO_KINDS = frozenset({"style", "title", "dismissible", "titled", "empty", "expand", "default", "none", "block"})
 _LOOKS = {
     **{"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"},
     **{"warn": "warning", "idea": "tip"},
@@ -108,14 +107,7 @@ def callout_kind(element: Element) -> str | None:
         return None
     lowered = [name.lower() for name in names]
     in_class = [match[1] or match[2] for name in lowered if (match := _KIND_IN_CLASS.fullmatch(name))]
-    kind = next((name for name in (*in_class, *lowered) if name in _CALLOUT_KINDS or name in _LOOKS), None)
-    if kind is None and (icon := _icon(element)) is not None:
-        kind = next((word for word in icon.text().casefold().split() if word in _CALLOUT_KINDS), None)
-    if kind is None:  # a kind of the site's own, where a class names it as one
-        own = [
-            name for name in (*in_class, *lowered) if _CALLOUT_CLASS.fullmatch(name) is None and name not in _NO_KINDS
-        ]
-        kind = own[0] if own and own[0].isalpha() and in_class else "note"
+    kind = next((name for name in (*in_class, *lowered) if name in _CALLOUT_KINDS or name in _LOOKS), "note")
     return _LOOKS.get(kind, kind)
 
 

@@ -23,7 +23,6 @@ from anvil.sites.page_content import (
     content_of,
     edit_url,
     generator_of,
-    outermost,
     text_of,
     words,
 )
@@ -39,8 +38,6 @@ _TITLE_SEPARATOR = re.compile("\\s+(?:::|[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
 """What the navigation calls the page that is shown."""
-_BANNER = "#banner, [role=banner], [class*=brand i], [class*=logo i]"
-"""What has the name of the site."""
 _SCRIPTS = "script[src], script[type=module]"
 _WAITING = frozenset({"loading", "please", "wait"})
 """The words of a page whose text is not made yet."""
@@ -114,18 +111,14 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     parts = [part for part in _TITLE_SEPARATOR.split(title) if part] or [title]
     top = [heading.text for heading in headings if heading.level == 1 and heading.text]
-    top = [text for text in top if text != "Home"] or top  # above the README of a project, in pages of JSDoc
     first = next((text for text in top if text == parts[0]), top[0] if top else "")
     if not says_nothing(first):
         return first
-    # the part that is a heading, or has the first one; else the last behind the name of the site, or the first
+    # the part that is a heading, or has the first one; else the first
     letters = dict.fromkeys(bare(heading.text) for heading in headings if heading.text and not top)
-    banners = outermost(html_tree.select(tree, _BANNER)) if len(parts) > 1 else []  # a text once, however deep it is
-    of_site = [bare(element.text()) for element in banners]
     named = [part for part in parts if bare(part) in letters]
     named += [part for part in parts if letters and next(iter(letters)) in bare(part)]
-    in_banner = [any(bare(part) in name for name in of_site) for part in (parts[0], parts[-1])]
-    short = [*named, parts[-1 if in_banner == [True, False] else 0]][0]
+    short = [*named, parts[0]][0]
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
     return next((each for each in candidates if not says_nothing(each)), first or short)
 

@@ -135,21 +135,9 @@ def plain(source: str, references: Container[str] = ()) -> str:
     return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1].rstrip() + "…"
 
 
-@dataclass(slots=True)
-class _Run:
-    """A run of ``*``, ``_`` or ``~~`` that may open or close emphasis."""
-
-    at: int
-    mark: str
-    left: int
-    size: int
-    opens: bool
-    closes: bool
-
-
 def _read(source: str, references: Container[str]) -> str:
     out: list[str] = []
-    runs: list[_Run] = []
+    opened: dict[str, list[int]] = {}  # where in ``out`` the runs of "*", "_" or "~~" stand that may open emphasis
     brackets: list[tuple[int, int]] = []  # where in ``out`` and in ``source`` each "[" stands
     unclosed: set[str] = set()  # comments that nothing closes: each is searched to the end of the line once
     position = 0
@@ -187,69 +175,23 @@ def _read(source: str, references: Container[str]) -> str:
                     continue
             out.append(piece)
         elif kind == "run":
-            runs.append(_run(source, match.start(), match.end(), len(out)))
+            before, after = source[match.start() - 1 : match.start()] or " ", source[position : position + 1] or " "
+            # whether the run is left or right flanking, see CommonMark 0.31, section 6.2; "_" is no mark in snake_case
+            opens = not after.isspace() and (after.isalnum() or not before.isalnum())
+            closes = not before.isspace() and (before.isalnum() or not after.isalnum())
+            same = opened.setdefault(piece, [])
+            if same and closes and not (piece[0] == "_" and after.isalnum()):
+                out[same.pop()] = piece = ""
+            elif opens and not (piece[0] == "_" and before.isalnum()):
+                same.append(len(out))
             out.append(piece)
     out.append(source[position:])
-    _take_emphasis(runs)
-    for run in runs:
-        out[run.at] = run.mark * run.left
     return "".join(out)
 
 
 def label(text: str) -> str:
     """A link reference's label as two are compared: case-folded, white space collapsed."""
     return " ".join(text.split()).casefold()
-
-
-def _run(source: str, start: int, end: int, at: int) -> _Run:
-    """Whether a run is left or right flanking, as CommonMark 0.31 section 6.2 defines it."""
-    before, after = source[start - 1 : start] or " ", source[end : end + 1] or " "
-    solid_before, solid_after = not _is_punctuation(before), not _is_punctuation(after)
-    left = not after.isspace() and (solid_after or before.isspace() or not solid_before)
-    right = not before.isspace() and (solid_before or after.isspace() or not solid_after)
-    opens, closes = left, right
-    if source[start] == "_":  # as in snake_case: within a word it is no mark
-        opens = left and (not right or not solid_before)
-        closes = right and (not left or not solid_after)
-    return _Run(at, source[start], end - start, end - start, opens, closes)
-
-
-def _is_punctuation(char: str) -> bool:
-    return unicodedata.category(char)[0] in "PS"
-
-
-def _take_emphasis(runs: list[_Run]) -> None:
-    """Pair closers with the nearest fitting opener and take their marks away.
-
-    Linear: how far down the stack no opener fits is remembered for each kind of closer.
-    """
-    stack: list[_Run] = []
-    unfit: dict[tuple[str, bool, int], int] = {}
-    for run in runs:
-        kind = (run.mark, run.opens, run.size % 3)
-        while run.closes and run.left:
-            for index in range(len(stack) - 1, unfit.get(kind, 0) - 1, -1):
-                if _pairs(stack[index], run):
-                    break
-            else:
-                unfit[kind] = len(stack)
-                break
-            opener = stack[index]
-            unfit = {each: min(depth, index) for each, depth in unfit.items()}  # the stack ends there now
-            taken = 2 if opener.left >= 2 and run.left >= 2 else 1
-            opener.left -= taken
-            run.left -= taken
-            del stack[index + (1 if opener.left else 0) :]
-        if run.opens and run.left:
-            stack.append(run)
-
-
-def _pairs(opener: _Run, closer: _Run) -> bool:
-    if opener.mark != closer.mark or (opener.mark == "~" and opener.left != closer.left):
-        return False
-    if (opener.closes or closer.opens) and opener.mark != "~":  # the "multiple of 3" rule of CommonMark's section 6.2
-        return (opener.size + closer.size) % 3 != 0 or (opener.size % 3 == 0 and closer.size % 3 == 0)
-    return True
 
 
 def parents(levels: Iterable[int]) -> list[int]:

@@ -35,14 +35,6 @@ def test_the_root_of_a_workspace_of_npm_is_no_package(tmp_path: Path) -> None:
     assert find_project(tmp_path / "dist", tmp_path) == BundledProject(tmp_path.name)
 
 
-def test_a_pyproject_that_pypi_would_refuse_is_no_package(tmp_path: Path) -> None:
-    start = '[project]\nname = "tools"\nversion = "1.0"\nclassifiers = '
-    put(tmp_path / "pyproject.toml", f'{start}["Private :: Do Not Upload"]\n')
-    assert find_project(tmp_path / "dist", tmp_path) == BundledProject(tmp_path.name)
-    put(tmp_path / "pyproject.toml", f'{start}["Framework :: Sphinx"]\n')
-    assert find_project(tmp_path / "dist", tmp_path) == BundledProject("tools", "1.0", "tools")
-
-
 def test_metadata_that_cannot_be_used(tmp_path: Path) -> None:
     put(tmp_path / "pyproject.toml", "[project\n")
     put(tmp_path / "package.json", '{"name": "a\\nb"}')

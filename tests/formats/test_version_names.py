@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.formats.version_names import closest_tags, find_tag, newest
+from anvil.formats.version_names import find_tag, newest
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,3 @@ def test_the_newest_version(versions: list[str], expected: str) -> None:
 )
 def test_the_forms_that_projects_use(name: str, version: str, there: list[str], expected: str | None) -> None:
     assert find_tag(there, name, version) == expected
-
-
-def test_the_closest_tags() -> None:
-    there = ["v1.0.0", "v1.1.0", "v1.0.1", "v9.0.0", "nightly"]
-    assert closest_tags(there, "lib", "1.0.2") == ["v1.0.1", "v1.0.0", "v1.1.0"]
-    assert closest_tags(["a@1.0.0", "b@1.0.1", "b@1.0.0"], "b", "1.0.2") == [
-        "b@1.0.1",
-        "b@1.0.0",
-        "a@1.0.0",
-    ]
-    assert closest_tags([], "lib", "1") == []

@@ -81,7 +81,7 @@ CASES = {
     "admonition of AsciiDoc with a label": (
         '<div class="admonitionblock"><table><tr><td class="icon"><div class="title">Important</div></td><td>Trim.</td>'
         "</tr></table></div>",
-        "> [!IMPORTANT] Important\n>\n> Trim.",
+        "> [!NOTE] Important\n>\n> Trim.",
     ),
     "table of Javadoc": (
         '<div class="summary-table"><div class="table-header col-first">a</div><div class="table-header col-last">b</div>'

@@ -14,7 +14,6 @@ TITLES = {
     '`<ClientOnly />` <Badge type="info" text="component" />': "<ClientOnly />",
     "[isort](https://pypi.org/project/isort/)?": "isort?",
     "**Bold**, *emphasis* and ***both***": "Bold, emphasis and both",
-    "***a** b*": "a b",
     "snake_case_name and _one_ __two__": "snake_case_name and one two",
     "`__init__` stays, `*so*` does `&amp;` this": "__init__ stays, *so* does &amp; this",
     "`` a`b ``": "a`b",
