@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil import project_indexes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, SourceError
-from anvil.page_queries import PageQueries
 from anvil.project_indexes import IndexLocation, OpenedIndex
+from anvil.queries import Queries
 from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments, takes
 from anvil.settings import index_url
 from anvil.settings.configuration import configured, load_config, of_collection
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.lint.linter import LintReport
     from anvil.results import Mode
-    from anvil.search.duplicates_and_sizes import ContentHealth
+    from anvil.search.content_health import ContentHealth
     from anvil.site_markdown.site_files import MarkdownReport
 
 
 @checks_arguments
-class Anvil(PageQueries):
+class Anvil(Queries):
     """One index, or several collections as one. All methods may be called from any thread. A context manager; without
     :meth:`close` there is a ResourceWarning.
 
@@ -167,18 +167,18 @@ class Anvil(PageQueries):
 
     def health(self) -> ContentHealth:
         """Findings about the pages, such as duplicates and long sections. The index is not locked during comparison."""
-        from anvil.search import duplicates_and_sizes
+        from anvil.search import content_health
 
         member = self.only
         if not member.location.is_file:
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
         with member.live.query() as copy:
             health, vectors = (
-                duplicates_and_sizes.read_index(copy.reader),
-                duplicates_and_sizes.compared_vectors(copy.reader),
+                content_health.read_index(copy.reader),
+                content_health.compared_vectors(copy.reader),
             )
         # Without the lock: each page is compared with all others.
-        return replace(health, near_duplicates=duplicates_and_sizes.near_duplicates(vectors))
+        return replace(health, near_duplicates=content_health.near_duplicates(vectors))
 
     def test(
         self,

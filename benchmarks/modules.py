@@ -27,7 +27,7 @@ from typing import Any
 from measuring import ROOT, run, table
 from server import Server
 
-API = ("api.py", "page_queries.py")
+API = ("api.py", "page_queries.py", "queries.py")
 QUESTION = "how to configure a single folder"
 LIVE = ("answering.py", "services/live/live_index.py", "live/live_index.py")
 """The module of the live index: in the three layouts of the package so far."""

@@ -26,7 +26,7 @@ from measuring import heading, table
 from retrieval import bare
 
 import anvil
-from anvil import page_queries
+from anvil import queries
 from anvil.formats.data_formats import compact
 from anvil.requests import SearchRequest
 from anvil.results import Hit
@@ -59,7 +59,7 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     """The reply to one question, judged."""
     result = opened.search(question["query"])
     sent = called(result)
-    in_markdown = page_queries.answer(opened, SearchRequest(question["query"], more_chars=MORE_IN_MARKDOWN)).result
+    in_markdown = queries.answer(opened, SearchRequest(question["query"], more_chars=MORE_IN_MARKDOWN)).result
     reply, markdown = sent["content"][0]["text"], render(in_markdown)
     page, section, shares = [NEVER, NEVER], [NEVER, NEVER], (0.0, 0.0)
     gold = _gold(opened, question)

@@ -166,8 +166,8 @@ def candidates(clones: Path, work: Path) -> None:
     from anvil.embedding.provider import create_provider
     from anvil.index_file.verify import open_checked
     from anvil.requests import SearchRequest
+    from anvil.search.candidates import FileIndex
     from anvil.search.searcher import Searcher, embed_query
-    from anvil.search.vectors_and_keywords import FileIndex
     from anvil.settings.schema import EmbeddingSettings
 
     provider = create_provider("local", EmbeddingSettings())

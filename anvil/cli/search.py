@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from anvil import page_queries
+from anvil import queries
 from anvil.cli import options, output, pages
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.results import Hit, SearchResult
     from anvil.search.excerpts import Sought
-    from anvil.search.sections_and_budget import SectionSpan
+    from anvil.search.result_texts import SectionSpan
 
 MAX_PASSAGE_CHARS = 400
 """Characters of a result's text that are printed: five lines of a terminal with 80 columns."""
@@ -67,7 +67,7 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
         if search.max_chars is None and not as_json:
             search = replace(search, max_chars=WHOLE)  # the lines to print are chosen below
-        explained = page_queries.answer(opened, search)
+        explained = queries.answer(opened, search)
         result = explained.result
         build = options.build_command(given)
         advice = ""

@@ -43,7 +43,7 @@ from anvil.wording import first_of
 
 if TYPE_CHECKING:
     from anvil.live.memory_copy import MemoryCopy
-    from anvil.search.sections_and_budget import SectionSpan
+    from anvil.search.result_texts import SectionSpan
 
 
 FIRST_READING_S = 60.0

@@ -19,9 +19,9 @@ from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import is_parallel
 from anvil.index_file.writer import Writer
+from anvil.search.candidates import FileIndex
 from anvil.search.pages import page_text
 from anvil.search.searcher import Searcher
-from anvil.search.vectors_and_keywords import FileIndex
 from anvil.values import Progress, silent
 from anvil.wording import counted
 

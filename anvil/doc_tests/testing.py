@@ -27,7 +27,7 @@ from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.live.memory_copy import MemoryCopy
 from anvil.project_indexes import IndexLocation
-from anvil.search.page_versions_and_moves import moved_pages
+from anvil.search.moved_pages import moved_pages
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.settings.schema import SourceOptions

@@ -10,7 +10,7 @@ from typing import Literal
 from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
-from anvil.search.page_versions_and_moves import moved_pages
+from anvil.search.moved_pages import moved_pages
 from anvil.search.pages import page_text
 from anvil.values import OPTIONAL
 from anvil.wording import counted, full_heading

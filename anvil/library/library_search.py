@@ -23,9 +23,9 @@ from anvil.library.metadata_filter import Filter, document_filter
 from anvil.library.stored_documents import LibraryReader
 from anvil.library.values import Passages
 from anvil.search import confidence, ranking
+from anvil.search.candidates import KeywordTables, VectorIndex, nearness
 from anvil.search.ranking import CANDIDATES, Nearness, Ranked
 from anvil.search.searcher import QueryVector, compared, semantic_obstacle
-from anvil.search.vectors_and_keywords import KeywordTables, VectorIndex, nearness
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
 from anvil.wording import first_of

@@ -22,8 +22,8 @@ from anvil.lint.link_targets import Generator, Site
 from anvil.lint.linted_page import LintPage, PageHeading
 from anvil.lint.rules import RULES, Documentation
 from anvil.lint.settings import LEVELS, RULE_NAMES, Level, LintOptions
-from anvil.search import duplicates_and_sizes
-from anvil.search.duplicates_and_sizes import Pair, Spot
+from anvil.search import content_health
+from anvil.search.content_health import Pair, Spot
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_sections, references
@@ -250,8 +250,8 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
 
 def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[Pair, ...]:
     """Pairs of near duplicates among the pages that did not change since they were indexed."""
-    vectors = None if reader is None else duplicates_and_sizes.compared_vectors(reader)
-    pairs = duplicates_and_sizes.near_duplicates(vectors, MAX_PAIRS)
+    vectors = None if reader is None else content_health.compared_vectors(reader)
+    pairs = content_health.near_duplicates(vectors, MAX_PAIRS)
     build = installation.line([*installation.typed(), "build"])
     if pairs is None:
         notes.append(NO_INDEX.format(build=build) if reader is None else NO_VECTORS)

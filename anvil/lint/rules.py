@@ -17,7 +17,7 @@ from anvil.lint.built_site import BuiltSite, Lookup
 from anvil.lint.link_targets import LinkTarget, Site, anchors_of
 from anvil.lint.linted_page import LintPage
 from anvil.lint.settings import RULE_NAMES, LintOptions
-from anvil.search.duplicates_and_sizes import Pair
+from anvil.search.content_health import Pair
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS

@@ -29,8 +29,8 @@ from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
     from anvil.project_indexes import IndexLocation
+    from anvil.search.candidates import LinkCache
     from anvil.search.searcher import Searcher
-    from anvil.search.vectors_and_keywords import LinkCache
 
 
 class ChunkVectors(NamedTuple):
@@ -121,8 +121,8 @@ class MemoryCopy:
     def searcher(self) -> Searcher:
         """Search over :attr:`reader`; its tables in memory stay until the text changes."""
         if self._searcher is None:
+            from anvil.search.candidates import FileIndex  # numpy, which reading a page does not need
             from anvil.search.searcher import Searcher
-            from anvil.search.vectors_and_keywords import FileIndex  # numpy, which reading a page does not need
 
             self._searcher = Searcher(FileIndex(self.reader, self._link_cache), self.provider)
         return self._searcher

@@ -20,7 +20,7 @@ from anvil.milvus import generations
 from anvil.milvus import milvus_reader as reading
 from anvil.milvus.generations import About, ChunkFields, Generation, PageEntry
 from anvil.milvus.milvus_client import WRITE_TIMEOUT_S, Client
-from anvil.search.vectors_and_keywords import VectorIndex
+from anvil.search.candidates import VectorIndex
 from anvil.text.link_popularity import links_of
 from anvil.text.query import Stemmer, path_words
 from anvil.values import Progress, silent

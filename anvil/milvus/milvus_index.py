@@ -30,9 +30,9 @@ from anvil.milvus.milvus_client import Client
 from anvil.milvus.milvus_reader import LayeredReader, MilvusReader, Overlay, Words
 from anvil.project_indexes import IndexLocation
 from anvil.search import ranking
+from anvil.search.candidates import TextCache, VectorIndex
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.search.searcher import Searcher
-from anvil.search.vectors_and_keywords import TextCache, VectorIndex
 from anvil.settings import index_url
 from anvil.text import query as lexicon
 from anvil.text.link_popularity import PageLinks

@@ -24,11 +24,11 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_versions_and_moves, question_words, ranking, sections_and_budget
+from anvil.search import confidence, page_versions, question_words, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
-from anvil.search.page_versions_and_moves import Versions
+from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
-from anvil.search.sections_and_budget import SectionChooser, SectionSpan
+from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.headings import window_header
 from anvil.values import SEPARATOR, address
@@ -196,7 +196,7 @@ class Searcher:
     @cached_property
     def versions(self) -> Versions:
         """The versions of the pages of a site; none in an index of files."""
-        return page_versions_and_moves.of_index(self.index.reader)
+        return page_versions.of_index(self.index.reader)
 
     @property
     def semantic(self) -> bool:
@@ -280,8 +280,8 @@ class Searcher:
         """The results, with another section of its page in place of one that says nothing by itself: the best one below
         a heading without text, and for a list of links the best one that is nearly as good."""
         texts = self.index.texts([result.row for result in results])
-        bare = {row for row, text in texts.items() if sections_and_budget.is_heading_alone(text.content)}
-        lists = {row for row, text in texts.items() if sections_and_budget.is_link_list(text.content)}
+        bare = {row for row, text in texts.items() if result_texts.is_heading_alone(text.content)}
+        lists = {row for row, text in texts.items() if result_texts.is_link_list(text.content)}
         if not bare and not lists:
             return results
         saying = [result for result in results if result.row not in bare and result.row not in lists]
@@ -290,7 +290,7 @@ class Searcher:
             row = result.row
             if row in bare or row in lists:
                 of_page = (each for each in saying if each.row >> CHUNK_BITS == row >> CHUNK_BITS)
-                above, least = f"{texts[row].heading_path}{SEPARATOR}", sections_and_budget.NEAR * result.score
+                above, least = f"{texts[row].heading_path}{SEPARATOR}", result_texts.NEAR * result.score
                 fit = (
                     each.row
                     for each in of_page
@@ -337,8 +337,8 @@ class Searcher:
             page_anchor = sections[0].anchor if sections else ""
             confidence_ = self.fits.confidence(result.evidence)
             definitions = partial(self.index.definitions, chunk.document_id)
-            hit, span = sections_and_budget.hit(chunk, result.score, confidence_, section, page_anchor, definitions)
-            versions = page_versions_and_moves.others(self.versions, chunk.document_id) if self.versions.pages else ()
+            hit, span = result_texts.hit(chunk, result.score, confidence_, section, page_anchor, definitions)
+            versions = page_versions.others(self.versions, chunk.document_id) if self.versions.pages else ()
             hits.append((replace(hit, versions=versions) if versions else hit, span))
         return hits
 
@@ -455,12 +455,10 @@ def answer(
     if is_covered or request.max_chars is not None:
         budget = request.max_chars
         if budget is None:
-            budget = (
-                request.more_chars + sections_and_budget.BASE_CHARS + sections_and_budget.CHARS_PER_RESULT * len(own)
-            )
-        own = sections_and_budget.within_budget(own, further, request.query, budget)
+            budget = request.more_chars + result_texts.BASE_CHARS + result_texts.CHARS_PER_RESULT * len(own)
+        own = result_texts.within_budget(own, further, request.query, budget)
     else:
-        own = sections_and_budget.lines(own, request.query)
+        own = result_texts.lines(own, request.query)
     if warning is not None:
         notes.append(warning if is_covered else f"{warning} The nearest page is {_named(own[0][0])}.")
     ranked = (
@@ -489,7 +487,7 @@ def _one_version_each(searchers: Sequence[Searcher], results: Sequence[Result], 
     for place, searcher in enumerate(searchers):
         if searcher.versions.pages:
             own = [result for result in kept if result.place == place]
-            chosen = page_versions_and_moves.one_of_each(
+            chosen = page_versions.one_of_each(
                 own, searcher.versions, query, lambda result: result.page[1], lambda result: result.score
             )
             kept = [result for result in kept if result.place != place or result in chosen]
@@ -520,12 +518,12 @@ def _further(shown: Sequence[Result], likely: Sequence[Result]) -> list[Result]:
     for result in shown:
         best.setdefault(result.page, result.without_passage)
     chunks = {result.chunk for result in shown}
-    left = dict.fromkeys(best, sections_and_budget.MAX_ALSO + 1)
+    left = dict.fromkeys(best, result_texts.MAX_ALSO + 1)
     further = []
     for result in likely:
         if result.chunk in chunks or not left.get(result.page):
             continue
-        if result.without_passage >= sections_and_budget.NEAR * best[result.page]:
+        if result.without_passage >= result_texts.NEAR * best[result.page]:
             left[result.page] -= 1
             further.append(result)
     return further

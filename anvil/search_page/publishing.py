@@ -20,8 +20,8 @@ from anvil.formats import characters
 from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
-from anvil.search import confidence, page_versions_and_moves, ranking, searcher
-from anvil.search.vectors_and_keywords import MAX_PHRASE_ROWS, FileIndex
+from anvil.search import confidence, page_versions, ranking, searcher
+from anvil.search.candidates import MAX_PHRASE_ROWS, FileIndex
 from anvil.system import safe_files
 from anvil.text import query
 from anvil.text.query import Stemmer
@@ -51,7 +51,7 @@ RULES = {
     "LINK_WEIGHT": ranking.LINK_WEIGHT,
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
     "ABOUT_RECORDS": ranking.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
-    "NEARLY": page_versions_and_moves.NEARLY,
+    "NEARLY": page_versions.NEARLY,
     "MATCHING": searcher.MATCHING,
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,
     "RESULTS": SearchRequest("default").top_k,
@@ -110,8 +110,8 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
 
 def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The pages, by path. Keys without a value are left out."""
-    links, factors, versions = index.links, index.page_factors, page_versions_and_moves.of_index(reader)
-    names = sorted({page.version for page in versions.pages.values()}, key=page_versions_and_moves.newest)
+    links, factors, versions = index.links, index.page_factors, page_versions.of_index(reader)
+    names = sorted({page.version for page in versions.pages.values()}, key=page_versions.newest)
     for document in reader.documents():
         id_, version = document.id, versions.pages.get(document.id)
         texts = reader.searched_text(reader.chunk_rows(id_))

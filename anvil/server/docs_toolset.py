@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anvil
 from anvil._version import __version__
 from anvil.api import Anvil, open_project
-from anvil.page_queries import answer
+from anvil.queries import answer
 from anvil.requests import MAX_RESULTS, MODES, TOP_K, SearchRequest
 from anvil.server.settings import ServeOptions
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset

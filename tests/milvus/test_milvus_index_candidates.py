@@ -17,9 +17,9 @@ from anvil.milvus.milvus_index import MilvusCollection, MilvusIndex
 from anvil.milvus.milvus_reader import LayeredReader, Overlay
 from anvil.requests import SearchRequest
 from anvil.results import Mode
+from anvil.search.candidates import FileIndex
 from anvil.search.ranking import MAX_WHOLE
 from anvil.search.searcher import RankedHits, Searcher
-from anvil.search.vectors_and_keywords import FileIndex
 from anvil.settings.schema import SearchOptions
 from tests.support.milvus import Words, built, hasty, pages, questions  # noqa: F401
 

@@ -26,12 +26,12 @@ from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
 from anvil.results import Hit, Mode
-from anvil.search import confidence, ranking, sections_and_budget
+from anvil.search import confidence, ranking, result_texts
+from anvil.search.candidates import FileIndex
 from anvil.search.confidence import UNLIKELY
 from anvil.search.ranking import ScoreParts
+from anvil.search.result_texts import SectionSpan
 from anvil.search.searcher import RankedHits, Searcher, embed_query
-from anvil.search.sections_and_budget import SectionSpan
-from anvil.search.vectors_and_keywords import FileIndex
 from anvil.settings.schema import ChunkingOptions, SearchOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
@@ -262,7 +262,7 @@ def test_a_heading_alone_is_no_further_section(lighthouse: Searcher) -> None:
         other = replace(hit, content=text, metadata=replace(hit.metadata, heading_path="Alerts > Other"))
         further = [(other, SectionSpan(0, len(text), 1, True))]
         own = [(hit, SectionSpan(0, len(hit.content), 1, True))]
-        ((first, _),) = sections_and_budget.within_budget(own, further, "alert", 1000)
+        ((first, _),) = result_texts.within_budget(own, further, "alert", 1000)
         return [place.heading_path for place in first.also or ()]
 
     assert named("## Other\n\nAn alert.\n") == ["Alerts > Other"] and named("## Other\n\n") == []
@@ -277,7 +277,7 @@ def test_of_a_further_section_that_is_not_near_only_the_name_is_shown_and_the_re
     def shown(score: float) -> tuple[int, int]:
         other = replace(hit, score=score, metadata=replace(hit.metadata, heading_path="Alerts > Other"))
         spans = [(each, SectionSpan(0, len(text), 1, True)) for each in (hit, other)]
-        ((first, _),) = sections_and_budget.within_budget(spans[:1], spans[1:], "alert", 800)
+        ((first, _),) = result_texts.within_budget(spans[:1], spans[1:], "alert", 800)
         (place,) = first.also or ()
         assert place.heading_path == "Alerts > Other" and len(first.content) + len(place.content) <= 800
         return len(first.content), len(place.content)
@@ -295,7 +295,7 @@ def test_a_section_that_is_whole_with_what_others_leave_is_not_cut(lighthouse: S
 
     one = entry("An alert is sent. " * 15 + "\n\n" + "It is read at once.\n" * 2, "One")
     other = entry("An alert is kept. " * 15 + "\n\n" + "A keeper has seen it. " * 20, "Other")
-    (first, _), (second, _) = sections_and_budget.within_budget([one, other], [], "alert", 620)
+    (first, _), (second, _) = result_texts.within_budget([one, other], [], "alert", 620)
     assert first.content == one[0].content and not first.truncated, "312 characters, of which an equal share has 310"
     assert second.truncated and len(first.content) + len(second.content) <= 620
 
@@ -745,7 +745,7 @@ def test_a_question_that_nothing_answers_names_the_nearest_page_and_has_no_texts
     query = "which sourdough flour do Windows 95 users prefer for pizza?"
     found = ask(lighthouse, query, mode=mode)
     (first, *_), (note,) = found.hits, found.notes
-    assert len(found.hits) == 5 and all(chars(hit) <= sections_and_budget.LINE_CHARS for hit in found.hits)
+    assert len(found.hits) == 5 and all(chars(hit) <= result_texts.LINE_CHARS for hit in found.hits)
     assert all(hit.confidence is not None and hit.confidence < confidence.NOT_COVERED for hit in found.hits)
     assert note.startswith("Probably nothing here answers this: the highest confidence of a result is 0.0")
     assert f"The nearest page is {first.metadata.file_path} ({first.title}" in note
@@ -840,7 +840,7 @@ def test_no_budget_is_a_budget_by_the_number_of_results(opened: Opener, keywords
     pages = {f"{i}.md": f"# Page {i}\n\n{FILLER}The zebra is here on page {i}.\n{FILLER}" for i in range(25)}
     searcher = opened(pages, keywords)
     for top_k in (1, 5, 20):
-        given = sections_and_budget.BASE_CHARS + sections_and_budget.CHARS_PER_RESULT * top_k
+        given = result_texts.BASE_CHARS + result_texts.CHARS_PER_RESULT * top_k
         assert ask(searcher, "zebra", top_k, max_chars=given).hits == ask(searcher, "zebra", top_k).hits
     of_size = {
         max_chars: [len(hit.content) for hit in ask(searcher, "zebra", 5, max_chars=max_chars).hits]
@@ -860,7 +860,7 @@ def test_a_definition_that_matches_is_whole_though_others_match_as_well(
     pages["guide.md"] = f"# Zebra stripes\n\n{FILLER}The stripes of a zebra are many.\n\n{FILLER}"
     found = ask(opened(pages, keywords), "zebra stripes", 5, mode="keyword")
     assert [own.rstrip() in hit.content for hit in found.hits] == [False, True, True, True, True]
-    assert sum(map(chars, found.hits)) <= sections_and_budget.BASE_CHARS + 5 * sections_and_budget.CHARS_PER_RESULT
+    assert sum(map(chars, found.hits)) <= result_texts.BASE_CHARS + 5 * result_texts.CHARS_PER_RESULT
 
 
 def test_a_result_that_is_clearly_the_best_has_nearly_all_of_the_text(
@@ -961,7 +961,7 @@ def test_more_chunks_than_are_remembered_change_no_score(
     pages = {f"{i}.md": f"# Page {i}\n\nA common word, and word{i} alone.\n" for i in range(60)}
     searcher = opened(pages, keywords)
     before = [ask(searcher, query, 20) for query in ("common", "word7", "common word9")]
-    monkeypatch.setattr("anvil.search.vectors_and_keywords.MAX_TEXTS", 5)
+    monkeypatch.setattr("anvil.search.candidates.MAX_TEXTS", 5)
     reader = searcher.index.reader
     assert isinstance(reader, Reader)
     fresh = Searcher(FileIndex(reader), keywords)

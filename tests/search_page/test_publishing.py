@@ -20,7 +20,7 @@ from anvil.index_file import connection, fts_table
 from anvil.index_file.table_rows import FORMAT_VERSION
 from anvil.index_file.verify import open_checked
 from anvil.search import ranking
-from anvil.search.vectors_and_keywords import FileIndex
+from anvil.search.candidates import FileIndex
 from anvil.search_page import publishing
 from anvil.search_page.publishing import FILES, parts_of_compounds, publish
 from anvil.settings.schema import SITE_SEARCH

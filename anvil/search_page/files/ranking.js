@@ -285,7 +285,7 @@ export class Search {
     return likely.filter(result => chosen.has(result));
   }
 
-  /** The results without those of other versions of the same page: see anvil/search/page_versions_and_moves.py. */
+  /** The results without those of other versions of the same page: see anvil/search/page_versions.py. */
   oneVersionEach(results, question) {
     const asked = new Set(question.toLowerCase().split(/\s+/));
     const families = new Map();
@@ -319,7 +319,7 @@ export class Search {
     return sections.slice(Math.max(first, 0)).filter(({start}) => start < end);
   }
 
-  /** The section of a result that has the words of the question, with its text: see anvil/search/sections_and_budget.py. */
+  /** The section of a result that has the words of the question, with its text: see anvil/search/result_texts.py. */
   async section({id, page}, {weights, phrases, name}) {
     const [chunk] = await Promise.all([this.file.chunk(id), this.file.sections(page.id)]); // both are fetched together
     const sections = await this.sectionsOf(chunk);

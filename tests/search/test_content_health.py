@@ -19,9 +19,9 @@ from anvil.index_file.reader import Reader
 from anvil.live.memory_copy import MemoryCopy
 from anvil.project_indexes import IndexLocation
 from anvil.requests import BuildRequest
-from anvil.search import duplicates_and_sizes
-from anvil.search.duplicates_and_sizes import ContentHealth
-from anvil.search.vectors_and_keywords import nearest_pairs
+from anvil.search import content_health
+from anvil.search.candidates import nearest_pairs
+from anvil.search.content_health import ContentHealth
 from anvil.settings.schema import ChunkingOptions, SourceOptions
 from tests.conftest import PAGES, write
 
@@ -39,8 +39,8 @@ def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOption
 
 
 def _health(reader: Reader) -> ContentHealth:
-    near = duplicates_and_sizes.near_duplicates(duplicates_and_sizes.compared_vectors(reader))
-    return replace(duplicates_and_sizes.read_index(reader), near_duplicates=near)
+    near = content_health.near_duplicates(content_health.compared_vectors(reader))
+    return replace(content_health.read_index(reader), near_duplicates=near)
 
 
 def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -> None:
@@ -123,7 +123,7 @@ def test_an_index_of_nothing_is_looked_over(tmp_path: Path, local: EmbeddingProv
 
 @given(st.lists(st.integers(1, 9000), max_size=50), st.sampled_from([200, 6000, 100_000]))
 def test_every_chunk_is_in_one_bar(sizes: list[int], limit: int) -> None:
-    bars = list(duplicates_and_sizes._bars(sizes, limit))
+    bars = list(content_health._bars(sizes, limit))
     assert sum(bar.chunks for bar in bars) == len(sizes)
     bounds = [bar.up_to for bar in bars]
     assert bounds == sorted(set(bounds)) and limit in bounds

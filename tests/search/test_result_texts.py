@@ -11,7 +11,7 @@ import pytest
 
 import anvil
 from anvil.results import Hit, Mode
-from anvil.search.sections_and_budget import is_link_list, with_targets
+from anvil.search.result_texts import is_link_list, with_targets
 from anvil.settings.schema import ChunkingOptions
 from anvil.wording import full_heading
 from benchmarks import section_hits

@@ -47,7 +47,7 @@ P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
 
 
 @checks_arguments
-class PageQueries:
+class Queries:
     """Indexes that are opened together: which of them a question is for, and what can be asked of their pages. See
     :class:`anvil.Anvil`."""
 
@@ -428,8 +428,8 @@ class PageQueries:
             yield member, copy.reader
 
 
-def answer(opened: PageQueries, request: SearchRequest) -> Explained:
-    """As :meth:`PageQueries.explain`, for a request as a whole."""
+def answer(opened: Queries, request: SearchRequest) -> Explained:
+    """As :meth:`Queries.explain`, for a request as a whole."""
     # ``version`` means two things: of a collection, where there are any, else of a site's pages in one index.
     by_name = bool(opened.names)
     if by_name and request.language is not None:

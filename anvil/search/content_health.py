@@ -170,7 +170,7 @@ def _hash(body: str) -> bytes:
 def near_duplicates(vectors: ChunkVectors | None, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
     """The ``limit`` nearest pairs of chunks of different pages, without those of equal text. ``vectors``: those of
     :func:`compared_vectors`; without them None."""
-    from anvil.search.vectors_and_keywords import nearest_pairs
+    from anvil.search.candidates import nearest_pairs
 
     if vectors is None:
         return None

@@ -1,5 +1,4 @@
-"""Versions of a page: which pages are versions of each other, which one is shown, and what names the others; and pages
-that were moved, which are paired by their text."""
+"""Versions of a page: which pages are versions of each other, which one is shown, and what names the others."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.search.page_versions_and_moves import moved_pairs, newest, of_folder, one_of_each, others, versions
+from anvil.search.page_versions import newest, of_folder, one_of_each, others, versions
 from tests.conftest import write
 
 PAGES = [
@@ -106,22 +105,3 @@ def test_a_site_with_versions_answers_once(tmp_path: Path) -> None:
         found = {hit.metadata.file_path: hit.versions for hit in opened.search("queue of jobs kept in 1.1").results}
         assert found["1.1/queue/index.html"] == ("latest", "1.0") and "latest/queue/index.html" not in found
         assert opened.search("queue of jobs", version="1.0").results[0].metadata.file_path.startswith("1.0/")
-
-
-TEXT = "# A\n\nSome words that say what this page is about.\n\nAnd a second paragraph with more of them.\n"
-
-
-def test_equal_texts_are_paired_before_similar_ones() -> None:
-    removed = {"a.md": TEXT, "b.md": TEXT + "More.\n", "c.md": "Quite another page.\n"}
-    added = {"x.md": TEXT + "More.\n", "y.md": TEXT, "z.md": "Nothing in common here.\n"}
-    assert moved_pairs(removed, added) == {"x.md": "b.md", "y.md": "a.md"}
-
-
-def test_a_page_that_was_moved_and_edited_is_found() -> None:
-    assert moved_pairs({"a.md": TEXT}, {"n.md": "# A\n\nOther words on quite another subject.\n"}) == {}
-    longer = TEXT + "A third paragraph, which is new in this version.\n"
-    assert moved_pairs({"a.md": TEXT}, {"n.md": longer, "m.md": "# A\n"}) == {"n.md": "a.md"}
-
-
-def test_empty_pages_are_no_pair() -> None:
-    assert moved_pairs({"a.md": ""}, {"b.md": ""}) == {}

@@ -11,7 +11,7 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import NoProvider
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
-from anvil.search.vectors_and_keywords import FileIndex, LinkCache
+from anvil.search.candidates import FileIndex, LinkCache
 from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
 from anvil.text.link_popularity import PageText
 from tests.conftest import write

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anvil.search import vectors_and_keywords
+from anvil.search import candidates
+from anvil.search.candidates import VectorIndex
 from anvil.search.ranking import PAGE_WEIGHT
-from anvil.search.vectors_and_keywords import VectorIndex
 
 Floats = NDArray[np.float64]
 
@@ -60,10 +60,10 @@ def test_scores_are_what_plain_numpy_says(seed: int, chunks: int, dimensions: in
 @pytest.mark.parametrize(
     "count",
     [
-        vectors_and_keywords.BLOCK_ROWS - 1,
-        vectors_and_keywords.BLOCK_ROWS,
-        vectors_and_keywords.BLOCK_ROWS + 1,
-        3 * vectors_and_keywords.BLOCK_ROWS + 5,
+        candidates.BLOCK_ROWS - 1,
+        candidates.BLOCK_ROWS,
+        candidates.BLOCK_ROWS + 1,
+        3 * candidates.BLOCK_ROWS + 5,
     ],
 )
 def test_rows_beyond_a_block_are_scored_too(count: int) -> None:
