@@ -27,7 +27,7 @@ from anvil.server.http_options import HttpOptions, number
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
 from anvil.server.threads import ThreadBridge
-from anvil.server.toolset import InvalidArguments, ServeRequest, Toolset, open_toolset
+from anvil.server.toolset import ServeRequest, Toolset, open_toolset
 
 DEFAULT_CACHE_S = 300
 BEHIND_PROXY_HOST = "0.0.0.0"
@@ -79,7 +79,7 @@ def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings
     async def search(request: Request) -> Response:
         try:
             result = await bridge.call("search", tool.bind(request.query_params))
-        except (InvalidArguments, ConfigError) as error:
+        except ConfigError as error:
             return JSONResponse({"error": str(error)}, 400, {"Cache-Control": "no-store"})
         except AnvilError as error:
             return JSONResponse({"error": str(error)}, 503, {"Cache-Control": "no-store", "Retry-After": "1"})

@@ -57,7 +57,6 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
         """The executor, with an eye on the clock and on what goes through it."""
 
         batch = inner.batch
-        notes = inner.notes
 
         def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
             began = time.perf_counter()

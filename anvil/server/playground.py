@@ -23,7 +23,7 @@ from anvil.search import question_words
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
 from anvil.server.threads import ThreadBridge
-from anvil.server.toolset import InvalidArguments, Parameter, RunningToolset, validated
+from anvil.server.toolset import Parameter, RunningToolset, validated
 
 HOME = "/ui/"
 _KINDS = {"html": "text/html", "css": "text/css", "svg": "image/svg+xml", "js": "text/javascript"}
@@ -161,7 +161,7 @@ def _answer(
             query = {name: value or None for name, value in request.query_params.items()}  # an empty value is none
             given = validated(name, parameters, query)
             value = await bridge.call(f"ui {name}", lambda opened: plain(endpoint(opened, given)))
-        except (InvalidArguments, ConfigError) as error:
+        except ConfigError as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
         except NotFound as error:
             return JSONResponse({"error": str(error)}, 404, HEADERS)

@@ -19,7 +19,7 @@ from anvil.formats.characters import is_unicode
 from anvil.formats.data_formats import compact, no_constant, plain
 from anvil.server.logs import log
 from anvil.server.threads import timed
-from anvil.server.toolset import ARRAY_KEY, KINDS, InvalidArguments, RunningToolset, Tool, Toolset, output_schema
+from anvil.server.toolset import ARRAY_KEY, KINDS, RunningToolset, Tool, Toolset, output_schema
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
@@ -269,5 +269,4 @@ def refusal(message: str, toolset: Toolset | None = None) -> dict[str, Any]:
 
 def failure(error: Exception, tool: Tool, toolset: Toolset) -> dict[str, Any]:
     """What a tool raised, as a result of the call: the reason, or where an unexpected error is described."""
-    is_expected = isinstance(error, (InvalidArguments, AnvilError))
-    return refusal(str(error if is_expected else unexpected(tool.name, error)), toolset)
+    return refusal(str(error if isinstance(error, AnvilError) else unexpected(tool.name, error)), toolset)

@@ -47,10 +47,6 @@ ARRAY_KEY = "result"
 """The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 
 
-class InvalidArguments(Exception):
-    """The call does not match the tool's schema. The message says what is expected."""
-
-
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a tool. An integer outside of ``minimum`` and ``maximum`` is clamped, not refused; a fraction is
@@ -79,13 +75,13 @@ class Parameter:
 def validated(tool: str, parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Any]:
     """The values of all parameters by name, from the arguments ``given``.
 
-    ``null`` counts as not given. Raises :class:`ConfigError` when a required argument is missing, and
-    :class:`InvalidArguments` for a wrong type or an unknown name.
+    ``null`` counts as not given. Raises :class:`ConfigError` for a required argument that is missing, a wrong type and
+    an unknown name.
     """
     unknown = sorted(given.keys() - {parameter.name for parameter in parameters})
     if unknown:
         names = ", ".join(parameter.name for parameter in parameters) or "no parameters"
-        raise InvalidArguments(f"{tool} has no parameter {unknown[0][:60]!r}; it takes {names}.")
+        raise ConfigError(f"{tool} has no parameter {unknown[0][:60]!r}; it takes {names}.")
     return {parameter.name: _value(tool, parameter, given.get(parameter.name)) for parameter in parameters}
 
 
@@ -101,9 +97,9 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
     fits = _TYPES[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):  # True is an int in Python
         given_type = KINDS.get(type(value), "that")
-        raise InvalidArguments(f"{parameter.name} of {tool} must be {KINDS[fits]}, not {given_type}.")
+        raise ConfigError(f"{parameter.name} of {tool} must be {KINDS[fits]}, not {given_type}.")
     if parameter.choices and value not in parameter.choices:
-        raise InvalidArguments(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
+        raise ConfigError(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     if isinstance(value, int):
         least = value if parameter.minimum is None else max(value, parameter.minimum)
         value = least if parameter.maximum is None else min(least, parameter.maximum)
@@ -170,7 +166,7 @@ class Tool:
     def bind(self, given: Mapping[str, Any]) -> Callable[[Any], Any]:
         """The call with validated arguments, as a function of the toolset's object.
 
-        Raises :class:`ConfigError` or :class:`InvalidArguments`.
+        Raises :class:`ConfigError`.
         """
         values = validated(self.name, self.parameters, given)
         call = self.call or (lambda target, values: getattr(target, self.name)(**values))
