@@ -10,24 +10,20 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
-import re
 import urllib.parse
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anvil.errors import ConfigError, FetchError, NotAttested
 from anvil.fetch.fetched_cache import FetchedCache
-from anvil.fetch.github import Api
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.characters import without_control
 from anvil.formats.data_formats import json_object
 from anvil.formats.patterns import OBJECT_ID
-from anvil.http.client import HttpClient
-from anvil.settings import index_url
-from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
+from anvil.settings.index_url import is_builder
 from anvil.system import installation, safe_files
 
 if TYPE_CHECKING:
@@ -78,7 +74,6 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENTS = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
 PROVENANCE = "https://slsa.dev/provenance/v1"
 """The kind of statement that says who built a file. Others, such as a list of parts, say something else."""
-_PAGES_HOST = re.compile(rf"({OWNER})\.github\.io", re.IGNORECASE)
 EXTENSIONS = {
     "1.3.6.1.4.1.57264.1.9": "signer",
     "1.3.6.1.4.1.57264.1.12": "repository",
@@ -86,15 +81,6 @@ EXTENSIONS = {
     "1.3.6.1.4.1.57264.1.21": "run",
 }
 """Extensions of a certificate of Fulcio, Sigstore's authority, that are read."""
-
-
-def expected_builder(address: Address) -> str | None:
-    """Who builds what is at an address, as far as the address says: the repository of ``github:OWNER/REPO``, the owner
-    of ``https://OWNER.github.io/``."""
-    if isinstance(address, GitHubAddress):
-        return address.slug
-    match = _PAGES_HOST.fullmatch(address.host) if isinstance(address, WebAddress) else None
-    return match[1] if match else None
 
 
 def is_by(attestation: Attestation, builder: str | None) -> bool:
@@ -121,45 +107,6 @@ def bundles(text: str) -> list[str]:
     if any(json_object(line) is None for line in lines):
         raise ValueError("it is not JSON")
     return lines
-
-
-def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
-    """The bundles in what GitHub's API says about a digest. ``read``: gets the bundle at an address, which the API
-    names instead of the bundle itself.
-
-    Raises :class:`ValueError` for an answer that cannot be read: it is not known then whether there is an attestation.
-    """
-    rows = response.get("attestations") if isinstance(response, dict) else None
-    if not isinstance(rows, list):
-        raise ValueError("it has no list of attestations")
-    texts = []
-    for number, row in enumerate(rows[:MAX_BUNDLES], 1):
-        bundle, url = (row.get("bundle"), row.get("bundle_url")) if isinstance(row, dict) else (None, None)
-        if isinstance(bundle, dict):
-            texts.append(json.dumps(bundle))
-        elif isinstance(url, str) and url:
-            texts.append(read(url))
-        else:
-            raise ValueError(f"attestation {number} has neither a bundle nor its address")
-    return texts
-
-
-def stored_bundle(data: bytes) -> str:
-    """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
-    text = data.decode("utf-8", "replace")
-    if json_object(text) is not None:
-        return text
-    import cramjam
-
-    unpacked = bytearray(MAX_BYTES)  # a longer one is refused before it is unpacked
-    try:
-        size = cramjam.snappy.decompress_raw_into(data, unpacked)
-    except cramjam.DecompressionError as error:
-        raise ValueError(str(error)) from None
-    text = unpacked[:size].decode("utf-8", "replace")
-    if json_object(text) is None:
-        raise ValueError("it is not JSON")
-    return text
 
 
 def check_bundle(bundle: str) -> None:
@@ -222,9 +169,6 @@ def _utf8_string(der: bytes) -> str:
 
 
 # --- finding, verifying and remembering ------------------------------------------------------------------------------
-
-ABSENT = (403, 404, 410)
-"""Statuses of a file that is not there; some stores answer 403 for a missing file."""
 
 
 def rule_of(options: FetchOptions, base: Path) -> AttestationRule:
@@ -351,19 +295,6 @@ def note_of(sha256: str, trusted_root: str | None) -> str:
     return f"attestation {sha256} {trusted_root or ''}"
 
 
-def beside(http: HttpClient, url: str) -> list[str]:
-    """The bundles in the file beside an index on a web server. Raises :class:`FetchError`, :class:`NotAttested`."""
-    parts = urllib.parse.urlsplit(url)
-    attestation_url = urllib.parse.urlunsplit(parts._replace(path=parts.path + SUFFIX))
-    with http.get(attestation_url) as reply:
-        if reply.status in ABSENT:
-            return []
-        shown = index_url.without_secrets(reply.url)
-        if reply.status != 200:
-            raise FetchError(f"{shown} answered with status {reply.status}.")
-        return _parsed(reply.text(MAX_BYTES), shown)
-
-
 def of_file(path: Path) -> list[str]:
     """The bundles in the file beside an index on this machine. Raises :class:`NotAttested`."""
     attestation_path = path.with_name(path.name + SUFFIX)
@@ -379,43 +310,10 @@ def of_bytes(data: bytes, shown: str) -> list[str]:
     """The bundles in a file that was read. Raises :class:`NotAttested`."""
     if len(data) > MAX_BYTES:
         raise NotAttested(f"{shown} is longer than {MAX_BYTES:,} bytes")
-    return _parsed(data.decode("utf-8", "replace"), shown)
+    return parsed(data.decode("utf-8", "replace"), shown)
 
 
-def of_github(http: HttpClient, address: GitHubAddress, sha256: str) -> list[str]:
-    """The bundles that GitHub keeps of an index that a workflow attested. Raises :class:`FetchError`, also when one of
-    them cannot be read: what it says is not known then."""
-    api = Api(http, address)
-    url = f"{api.root}/attestations/sha256:{sha256}?per_page={MAX_BUNDLES}"
-    response, _ = api.get(url, "the attestation", may_be_missing=True)
-    if response is None:
-        return []
-    try:
-        return bundles_of_api(response, lambda stored: _stored(http, url, stored))
-    except ValueError as error:
-        shown = index_url.without_secrets(url)
-        raise FetchError(
-            f"{shown} answered with something unknown: {error}. Update Anvil, or try again later."
-        ) from None
-
-
-def _stored(http: HttpClient, api: str, url: str) -> str:
-    """The bundle in GitHub's storage at ``url``, which the answer of ``api`` names. It is requested like the target
-    of a redirect, and without the token: the address is signed."""
-    if not is_installed():  # nobody reads it here
-        return ""
-    with http.anonymous() as anonymous, anonymous.get(anonymous.target(api, url)) as reply:
-        shown = index_url.without_secrets(reply.url)
-        if reply.status != 200:
-            raise FetchError(f"{shown} answered with status {reply.status}. Try again later.")
-        data = reply.body(MAX_BYTES)
-    try:
-        return stored_bundle(data)
-    except ValueError as error:
-        raise FetchError(f"The attestation at {shown} cannot be read, because {error}. Update Anvil.") from None
-
-
-def _parsed(text: str, shown: str) -> list[str]:
+def parsed(text: str, shown: str) -> list[str]:
     try:
         return bundles(text)
     except ValueError as error:

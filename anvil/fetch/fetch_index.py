@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-import urllib.parse
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,19 +16,18 @@ from anvil.errors import (
     ArtifactRejected,
     BuildError,
     FetchError,
-    GitError,
     IndexBusy,
-    SourceError,
     Unreachable,
 )
-from anvil.fetch import attestation, credentials, github
-from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Examiner, expected_builder
-from anvil.fetch.download import Candidate, Missing, download, forget, unpack, web_candidates
+from anvil.fetch import attestation
+from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Examiner
+from anvil.fetch.download import Candidate, Missing, download, forget, unpack
 from anvil.fetch.fetched_cache import CacheEntry, CacheState, FetchedCache
+from anvil.fetch.github import GitHubSource
 from anvil.fetch.settings import FetchOptions
+from anvil.fetch.web_source import WebSource
 from anvil.formats.data_formats import timestamp
 from anvil.git import repository
-from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
 from anvil.http.client import HttpClient, Limits, http_date
 from anvil.index_file import connection, manifests, publish
@@ -105,8 +101,14 @@ class FetchRequest:
     is_named_by_user: bool = False
 
     def entry(self, address: Address) -> CacheEntry:
-        """The place of a source in the cache."""
-        return (self.cache or FetchedCache()).entry(key(address, self.head, self.attested))
+        """The place of a source in the cache. If an attestation is required, who must have built the index is part of
+        its name. So no index gets there that was fetched for somebody who does not require it."""
+        source, rule = source_of(address), self.attested
+        name = source.key(self.head)
+        if rule is not None and rule.required:
+            builder = (rule.builder or source.builder or "").lower()
+            name = "\n".join((name, "built by", builder, rule.trusted_root or ""))
+        return (self.cache or FetchedCache()).entry(name)
 
 
 def fetch(source: str | os.PathLike[str], request: FetchRequest = FetchRequest()) -> FetchResult:
@@ -123,9 +125,9 @@ def fetch(source: str | os.PathLike[str], request: FetchRequest = FetchRequest()
         examined = examiner.examine(result.manifest.sha256, lambda: attestation.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
-        entry = request.entry(address)
-        examiner = Examiner(request.attested, expected_builder(address), address.shown, entry.cache)
-        result = _Server(address, request, examiner, entry).fetch()
+        entry, index_source = request.entry(address), source_of(address)
+        examiner = Examiner(request.attested, index_source.builder, address.shown, entry.cache)
+        result = _Server(index_source, request, examiner, entry).fetch()
     if result.distance is None and result.commit and request.head is not None:
         result = replace(result, distance=repository.distance(request.head, result.commit))
     return result
@@ -149,14 +151,14 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
 class _Server:
     """A source on a server, and its ``entry`` in the cache."""
 
-    address: WebAddress | GitHubAddress
+    source: WebSource | GitHubSource
     request: FetchRequest
     examiner: Examiner
     entry: CacheEntry
 
     def fetch(self) -> FetchResult:
         """The index that the source has, or the cached one."""
-        entry, shown = self.entry, self.address.shown
+        entry, shown = self.entry, self.source.address.shown
         if self.request.offline:  # no lock, and nothing is written
             return self._cached(entry.state(), self.request.offline)
         stored = entry.stored_state()
@@ -189,13 +191,10 @@ class _Server:
         because a new index can be published between two requests."""
         request = self.request
         limits = request.limits or Limits(size=request.options.max_bytes)
-        if isinstance(self.address, GitHubAddress):
-            authorization = credentials.for_github()
-        else:
-            authorization = credentials.for_address(self.address, request.is_named_by_user)
+        authorization = self.source.authorization(request.is_named_by_user)
         for last in (False, True):
             with HttpClient(limits, authorization, request.policy) as http:
-                for candidate in candidates(http, self.address, state, request.head):
+                for candidate in self.source.candidates(http, state, request.head):
                     if candidate is None:
                         assert state is not None
                         return self._confirmed(http, state, time.time())
@@ -212,7 +211,7 @@ class _Server:
     def _obtain(self, http: HttpClient, state: CacheState | None, candidate: Candidate) -> FetchResult:
         """The candidate in the cache; it is downloaded if needed. It becomes the current index of its source after its
         attestation was examined."""
-        entry, cache, shown, now = self.entry, self.entry.cache, self.address.shown, time.time()
+        entry, cache, shown, now = self.entry, self.entry.cache, self.source.address.shown, time.time()
         # With a revision, the digest that is published may be that of an archive. A note says which index it holds.
         sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
         file = cache.object(sha256) if sha256 else None
@@ -228,7 +227,8 @@ class _Server:
         described = publish.describe(file)
         if candidate.manifest is not None:
             agree(candidate.manifest, described, shown)
-        examined = self._examined(http, candidate.url, described.sha256)
+        sha256, url = described.sha256, candidate.url
+        examined = self.examiner.examine(sha256, lambda: self.source.bundles(http, sha256, url))
         is_same = state is not None and state.sha256 == described.sha256
         new = CacheState(
             shown=shown,
@@ -254,24 +254,15 @@ class _Server:
 
     def _confirmed(self, http: HttpClient, state: CacheState, now: float) -> FetchResult:
         """The index of ``state``, which is still the one that the server has."""
-        address = self.address
-        url = urllib.parse.urljoin(address.url, state.place) if isinstance(address, WebAddress) else ""
-        if state.file is not None:
-            url = urllib.parse.urljoin(url, urllib.parse.quote(state.file))
-        examined = self._examined(http, url, state.sha256)
+        url = self.source.url_of(state)
+        examined = self.examiner.examine(state.sha256, lambda: self.source.bundles(http, state.sha256, url))
         state = replace(state, checked=now)
         self.entry.confirm(state)
         return self._fetched(state, examined)
 
-    def _examined(self, http: HttpClient, url: str, sha256: str) -> Examined:
-        address = self.address
-        if isinstance(address, GitHubAddress):
-            return self.examiner.examine(sha256, lambda: attestation.of_github(http, address, sha256))
-        return self.examiner.examine(sha256, lambda: attestation.beside(http, url))
-
     def _verified(self, candidate: Candidate, max_bytes: int) -> Path:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
-        entry, part, shown = self.entry, self.entry.part, self.address.shown
+        entry, part, shown = self.entry, self.entry.part, self.source.address.shown
         named = f"The download from {shown}"
         try:
             digest = safe_files.sha256(part)
@@ -325,30 +316,12 @@ def checked_manifest(file: Path, named: str) -> Manifest:
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
 
 
-def candidates(
-    http: HttpClient, address: WebAddress | GitHubAddress, state: CacheState | None, head: Path | None
-) -> Iterator[Candidate | None]:
-    """The candidates, best first; None: the index of ``state`` is still the current one."""
-    if isinstance(address, WebAddress):
-        yield from web_candidates(http, address, state)
-    else:
-        api = github.Api(http, address)
-        yield github.find_release(api) if address.kind == "release" else github.find_artifact(api, head)
-
-
-def key(address: Address, head: Path | None, attested: AttestationRule | None = None) -> str:
-    """The key of a source. If HEAD selects the artifact, it contains the repository; if an attestation is required, who
-    must have built the index. So no index gets there that was fetched for somebody who does not require it."""
-    if attested is not None and attested.required:
-        builder = attested.builder or expected_builder(address)
-        return "\n".join((key(address, head), "built by", (builder or "").lower(), attested.trusted_root or ""))
-    if not isinstance(address, GitHubAddress):
-        return address.url if isinstance(address, WebAddress) else address.path
-    root = None
-    with suppress(GitError, SourceError):
-        repository = Repository.discover(head) if head is not None and address.kind == "artifact" else None
-        root = repository and repository.root
-    return "\n".join((github.api_url(), address.shown, str(root or "")))
+def source_of(address: Address) -> WebSource | GitHubSource:
+    """The source of an address. Another kind is a line here, and its module."""
+    if isinstance(address, GitHubAddress):
+        return GitHubSource(address)
+    assert isinstance(address, WebAddress)  # a path is no source on a server
+    return WebSource(address)
 
 
 def find(path: Path) -> FetchResult:

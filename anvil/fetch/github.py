@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anvil.errors import ArtifactRejected, ConfigError, FetchError, GitError, SourceError, Unreachable
+from anvil.fetch import attestation
 from anvil.fetch.download import Candidate
-from anvil.formats.data_formats import objects, timestamp
+from anvil.fetch.fetched_cache import CacheState
+from anvil.formats.data_formats import json_object, objects, timestamp
 from anvil.formats.patterns import OBJECT_ID
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin
@@ -37,6 +42,75 @@ def api_url() -> str:
     if not index_url.is_allowed(url) or index_url.without_secrets(url) != url:
         raise ConfigError("GITHUB_API_URL must be an https address without credentials, such as https://HOST/api/v3.")
     return url
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubSource:
+    """Where an index is published at GitHub, with the methods of :class:`anvil.fetch.web_source.WebSource`."""
+
+    address: GitHubAddress
+
+    @property
+    def builder(self) -> str:
+        return self.address.slug
+
+    def key(self, head: Path | None) -> str:
+        """Where HEAD selects the artifact, it contains the repository."""
+        root = None
+        with suppress(GitError, SourceError):
+            is_of_head = head is not None and self.address.kind == "artifact"
+            repository = Repository.discover(head) if head is not None and is_of_head else None
+            root = repository and repository.root
+        return "\n".join((api_url(), self.address.shown, str(root or "")))
+
+    def authorization(self, is_named_by_user: bool) -> Mapping[str, str]:
+        """For GitHub's API, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has."""
+        api = api_url()
+        secret = (os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api) or "").strip()
+        return {origin(api): f"Bearer {secret}"} if secret else {}
+
+    def candidates(self, http: HttpClient, state: CacheState | None, head: Path | None) -> Iterator[Candidate]:
+        api = Api(http, self.address)
+        yield find_release(api) if self.address.kind == "release" else find_artifact(api, head)
+
+    def url_of(self, state: CacheState) -> str:
+        return ""  # its attestation is found by its digest
+
+    def bundles(self, http: HttpClient, sha256: str, url: str) -> list[str]:
+        """The bundles that GitHub keeps of an index that a workflow attested. Raises :class:`FetchError`, also when one
+        of them cannot be read: what it says is not known then."""
+        api = Api(http, self.address)
+        place = f"{api.root}/attestations/sha256:{sha256}?per_page={attestation.MAX_BUNDLES}"
+        response, _ = api.get(place, "the attestation", may_be_missing=True)
+        if response is None:
+            return []
+        try:
+            return bundles_of_api(response, lambda stored: _stored(http, place, stored))
+        except ValueError as error:
+            shown = index_url.without_secrets(place)
+            raise FetchError(
+                f"{shown} answered with something unknown: {error}. Update Anvil, or try again later."
+            ) from None
+
+
+def _token_of_gh(api: str) -> str | None:
+    """The output of ``gh auth token``; None without that program or a token for the host."""
+    program = shutil.which("gh")
+    if program is None:
+        return None
+    host = urllib.parse.urlsplit(api).hostname or ""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            [program, "auth", "token", "--hostname", "github.com" if host == "api.github.com" else host],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode == 0:
+            return done.stdout.strip() or None
+    return None
 
 
 class Api:
@@ -311,3 +385,61 @@ def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | Non
             if published is not None:
                 return published
     return None
+
+
+# --- attestations -------------------------------------------------------------------------------------------------
+
+
+def _stored(http: HttpClient, api: str, url: str) -> str:
+    """The bundle in GitHub's storage at ``url``, which the answer of ``api`` names. It is requested like the target
+    of a redirect, and without the token: the address is signed."""
+    if not attestation.is_installed():  # nobody reads it here
+        return ""
+    with http.anonymous() as anonymous, anonymous.get(anonymous.target(api, url)) as reply:
+        shown = index_url.without_secrets(reply.url)
+        if reply.status != 200:
+            raise FetchError(f"{shown} answered with status {reply.status}. Try again later.")
+        data = reply.body(attestation.MAX_BYTES)
+    try:
+        return stored_bundle(data)
+    except ValueError as error:
+        raise FetchError(f"The attestation at {shown} cannot be read, because {error}. Update Anvil.") from None
+
+
+def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
+    """The bundles in what GitHub's API says about a digest. ``read``: gets the bundle at an address, which the API
+    names instead of the bundle itself.
+
+    Raises :class:`ValueError` for an answer that cannot be read: it is not known then whether there is an attestation.
+    """
+    rows = response.get("attestations") if isinstance(response, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("it has no list of attestations")
+    texts = []
+    for number, row in enumerate(rows[: attestation.MAX_BUNDLES], 1):
+        bundle, url = (row.get("bundle"), row.get("bundle_url")) if isinstance(row, dict) else (None, None)
+        if isinstance(bundle, dict):
+            texts.append(json.dumps(bundle))
+        elif isinstance(url, str) and url:
+            texts.append(read(url))
+        else:
+            raise ValueError(f"attestation {number} has neither a bundle nor its address")
+    return texts
+
+
+def stored_bundle(data: bytes) -> str:
+    """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
+    text = data.decode("utf-8", "replace")
+    if json_object(text) is not None:
+        return text
+    import cramjam
+
+    unpacked = bytearray(attestation.MAX_BYTES)  # a longer one is refused before it is unpacked
+    try:
+        size = cramjam.snappy.decompress_raw_into(data, unpacked)
+    except cramjam.DecompressionError as error:
+        raise ValueError(str(error)) from None
+    text = unpacked[:size].decode("utf-8", "replace")
+    if json_object(text) is None:
+        raise ValueError("it is not JSON")
+    return text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anvil.fetch import attestation
+from anvil.fetch import attestation, fetch_index, github
 from anvil.fetch.attestation import Attestation
 from anvil.settings import index_url
 
@@ -46,11 +46,10 @@ def certificate(**others: str) -> dict[str, bytes]:
         ("https://docs.example.com/", None),
         ("https://acme.github.io.example.com/", None),
         ("https://x.acme.github.io/", None),
-        ("docs/index.db", None),
     ],
 )
 def test_who_is_expected_follows_from_the_address(address: str, builder: str | None) -> None:
-    assert attestation.expected_builder(index_url.parse(address)) == builder
+    assert fetch_index.source_of(index_url.parse(address)).builder == builder
 
 
 def test_a_repository_and_its_owner_fit_in_any_case_and_nothing_else() -> None:
@@ -79,12 +78,12 @@ def test_bundles_of_the_api_are_in_its_answer_or_at_the_address_it_names() -> No
         return f'{{"at": "{url}"}}'
 
     rows = [{"bundle": {"a": 1}, "bundle_url": "https://w"}, {"bundle": None, "bundle_url": "https://x"}]
-    found = attestation.bundles_of_api({"attestations": [*rows, {"bundle_url": "https://y"}]}, read)
+    found = github.bundles_of_api({"attestations": [*rows, {"bundle_url": "https://y"}]}, read)
     assert found == ['{"a": 1}', '{"at": "https://x"}', '{"at": "https://y"}']
     assert asked == ["https://x", "https://y"]
-    assert attestation.bundles_of_api({"attestations": []}, read) == []
+    assert github.bundles_of_api({"attestations": []}, read) == []
     many = {"attestations": [{"bundle_url": f"https://{number}"} for number in range(99)]}
-    assert len(attestation.bundles_of_api(many, read)) == attestation.MAX_BUNDLES == len(asked) - 2
+    assert len(github.bundles_of_api(many, read)) == attestation.MAX_BUNDLES == len(asked) - 2
 
 
 @pytest.mark.parametrize(
@@ -100,17 +99,17 @@ def test_bundles_of_the_api_are_in_its_answer_or_at_the_address_it_names() -> No
 )
 def test_an_answer_of_the_api_that_cannot_be_read_does_not_mean_that_there_is_none(response: Any) -> None:
     with pytest.raises(ValueError, match=r"no list of attestations|neither a bundle nor its address"):
-        attestation.bundles_of_api(response, lambda url: "{}")
+        github.bundles_of_api(response, lambda url: "{}")
 
 
 def test_a_stored_bundle_is_json_plain_or_packed() -> None:
     text = '{"a": "' + "ä" * 20 + '"}'
     data = text.encode()
     packed = bytes([len(data), len(data) - 1 << 2]) + data
-    assert attestation.stored_bundle(data) == attestation.stored_bundle(packed) == text
+    assert github.stored_bundle(data) == github.stored_bundle(packed) == text
     for broken in (b"", b"<html>", b"[]", b"\x02\x04[]", packed[:-1], b"{" * 2_000, b"\xc1\x84\x3d" + data):
         with pytest.raises(ValueError):
-            attestation.stored_bundle(broken)
+            github.stored_bundle(broken)
 
 
 @pytest.mark.parametrize(

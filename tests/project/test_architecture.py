@@ -113,7 +113,7 @@ DOORS = {
     ),
     "re2": ("anvil.search.grep",),
     "sigstore": ("anvil.fetch.attestation",),
-    "cramjam": ("anvil.fetch.attestation",),
+    "cramjam": ("anvil.fetch.github",),
     "lancedb": ("anvil.library.lancedb_import",),
     "mammoth": ("anvil.library",),
     "markitdown": ("anvil.library",),
