@@ -7,7 +7,6 @@ form here are JSON.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
@@ -24,8 +23,6 @@ CUT = "…"
 NEAR = 0.75
 """Share of the best score from which on a result has its text. The others had a line of 80 characters each, and the
 names of further sections: a fifth of a reply, and .013 of the text of the sections that answer 300 questions."""
-MAX_LISTED_CHARS = 1500
-"""Characters of the breadcrumbs that follow a part of a page."""
 _WORD = re.compile(r"[^\W_]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
@@ -109,30 +106,12 @@ def _(result: Page) -> str:
     page = address(result.file_path, result.collection, result.version)
     shown = "".join(chunk.content for chunk in result.chunks)
     head = f"{page} {result.title} ({counted(result.total_chars, 'character')})"
-    return _joined([head, shown, *_next(result.next_offset, _later_sections(result))])
+    return _joined([head, shown, *_next(result.next_offset)])
 
 
-def _later_sections(page: Page) -> str:
-    """The sections of a page after its part, which get_section reads: with the deepest headings that there is room
-    for."""
-    if page.next_offset is None:
-        return ""
-    starts = itertools.accumulate((section.char_count for section in page.sections), initial=0)
-    later = [section for section, start in zip(page.sections, starts, strict=False) if start >= page.next_offset]
-    listed = ""
-    for deepest in range(1, 7):
-        deeper = "; ".join(section.heading_path for section in later if section.heading_level <= deepest)
-        if listed and len(deeper) > MAX_LISTED_CHARS:
-            break
-        listed = deeper
-    return listed if len(listed) <= MAX_LISTED_CHARS else f"{listed[:MAX_LISTED_CHARS]}…"
-
-
-def _next(offset: int | None, later: str = "") -> list[str]:
+def _next(offset: int | None) -> list[str]:
     """The line that says how to read on; none at the end of a text."""
-    if offset is None:
-        return []
-    return [f"next_offset {offset}; later sections: {later}" if later else f"next_offset {offset}"]
+    return [] if offset is None else [f"next_offset {offset}"]
 
 
 @render.register
