@@ -7,14 +7,23 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.build.report import BuildReport, ProgressLines
 from anvil.ci import previous_indexes, pull_request, summary
-from anvil.ci.runners import MAX_ANNOTATIONS, Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
-from anvil.cli.options import option_words
+from anvil.ci.runners import (
+    MAX_ANNOTATIONS,
+    Note,
+    Runner,
+    impact_notes,
+    in_checkout,
+    lint_notes,
+    question_notes,
+    stale_notes,
+)
 from anvil.cli.output import relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
@@ -129,7 +138,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         values = _values(opened, contents, 0, bool(changes))
         if changes:
             way_out = summary.way_out(contents, "'{}'".format)
-            runner.show(stale_notes(changes, opened, reader), MAX_ANNOTATIONS if options.mark_stale else 0)
+            runner.show(islice(stale_notes(changes, opened, reader), MAX_ANNOTATIONS if options.mark_stale else 0))
             runner.annotate(
                 "error",
                 f"{relative(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
@@ -158,13 +167,11 @@ def _values(opened: Anvil, contents: summary.Contents, embedded: int, is_changed
 
 def _stale_agent_files(opened: Anvil, options: CiOptions) -> tuple[str, ...]:
     """What is wrong with the files that have the pointer of ``anvil agents``, if any."""
-    from anvil.agents.agent_files import AgentFiles
-    from anvil.system import installation
+    from anvil.agents import cli as agents
 
-    if opened.folder is None or opened.tree is None:
+    if opened.tree is None:
         return ()
-    command = installation.line(["anvil", "agents", *option_words(options, "docs", "config")])
-    return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages(command)
+    return agents.agent_files(opened).compare(opened.tree).messages(agents.write_command(options))
 
 
 def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
@@ -372,20 +379,17 @@ def _write_site_files(opened: Anvil, options: CiOptions, runner: Runner) -> None
 
 
 def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:
-    warnings: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
+    notes = [Note("warning", reason, None, None) for reason in report.reasons]
     if opened.config.site.folder is None:
-        warnings += [(f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path)) for skipped in report.skipped]
+        for skipped in report.skipped:
+            notes.append(Note("warning", f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path), 1))
     else:
         for line in site_pages.left_out(report.skipped):
             runner.line(line)
     for failure in report.failed:
-        warnings.append((f"Not embedded, found by keyword only: {failure.path}: {failure.reason}", None))
-    for message, file in warnings[: MAX_ANNOTATIONS - 1]:
-        runner.annotate("warning", message, file)
-    if len(warnings) >= MAX_ANNOTATIONS:
-        runner.annotate("warning", f"{len(warnings) - MAX_ANNOTATIONS + 1} more warnings are in the log.")
-        for message, file in warnings[MAX_ANNOTATIONS - 1 :]:
-            runner.line(f"{file}: {message}" if file else message)
+        message = f"Not embedded, found by keyword only: {failure.path}: {failure.reason}"
+        notes.append(Note("warning", message, None, None))
+    runner.show(notes, MAX_ANNOTATIONS)
 
 
 MODES: Mapping[str, Callable[[CiOptions, Runner], tuple[bool, dict[str, str]]]] = {

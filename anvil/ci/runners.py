@@ -78,12 +78,14 @@ class Runner:
         self.line(f"{level}: {place}{message}")
 
     def show(self, notes: Iterable[Note], most: int | None = None) -> None:
-        """Print notes as such messages, at most so many of each level."""
+        """Print notes as such messages; of each level at most so many, and the others as lines of the log."""
         shown = Counter[Level]()
         for note in notes:
             shown[note.level] += 1
             if most is None or shown[note.level] <= most:
                 self.annotate(*note)
+            else:
+                Runner.annotate(self, *note)
 
     def output(self, values: Mapping[str, str]) -> None:
         if self._output:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from anvil.doc_tests.suite import shown
 from anvil.doc_tests.values import NO_CONFIDENCE, Answer, Expectation, Outcome, Question, Status, Suite
@@ -145,19 +145,16 @@ class Asker:
         )
         if failure and question.mode == "hybrid" and failure not in self.notes:
             self.notes.append(failure)
-        request = SearchRequest(question.ask, count, question.filter, MAX_CHARS, question.mode)
+        request = SearchRequest(question.ask, count, max_chars=MAX_CHARS, mode=question.mode)
         results = self._searcher.search(request, vector)
         targets = [target for page in question.expect if (target := self._targets.get(page)) is not None]
         fitting = [[target for target in targets if self._fits(target, each.hit, each.row)] for each in results.ranked]
-        outcome = judge(
+        return judge(
             question,
             [self._answer(hit) for hit in results.hits],
             [bool(fits) for fits in fitting],
             [any(target.headings is not None for target in fits) for fits in fitting],
         )
-        if question.filter is not None and not results.total_chunks and not outcome.note:
-            return replace(outcome, note=f"No page fits the filter {shown(question.filter)}.")
-        return outcome
 
     def _fits(self, target: ExpectedPart, hit: Hit, row: int) -> bool:
         """Whether a result is the page, names the section or one below it, or holds the section's heading."""

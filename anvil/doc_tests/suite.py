@@ -66,7 +66,6 @@ class _Entry(_Defaults):
 
     ask: str = ""
     expect: tuple[str, ...] | None = None
-    filter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def _question(table: Mapping[str, Any], defaults: _Defaults, place: str, line: i
     if NOTHING in texts and len(texts) > 1:
         raise ConfigError(f'{place}: expect lists "{NOTHING}" with others. Write expect = "{NOTHING}" alone.')
     pages = tuple(dict.fromkeys(expectation(text) for text in texts if text != NOTHING))
-    return Question(ask, pages, NOTHING in texts, entry.within, entry.mode, entry.filter, line)
+    return Question(ask, pages, NOTHING in texts, entry.within, entry.mode, line)
 
 
 def expectation(text: str) -> Expectation:
@@ -199,9 +198,9 @@ def expectation(text: str) -> Expectation:
 
 
 def _refuse_duplicates(questions: Iterable[Question], origin: str) -> None:
-    seen: dict[tuple[str, str, str | None], Question] = {}
+    seen: dict[tuple[str, str], Question] = {}
     for question in questions:
-        key = (" ".join(question.ask.casefold().split()), question.mode, question.filter)
+        key = (" ".join(question.ask.casefold().split()), question.mode)
         if key in seen:
             where = f", lines {seen[key].line} and {question.line}" if question.line else ""
             raise ConfigError(

@@ -65,7 +65,6 @@ class Question:
     nothing: bool = False
     within: int = 5
     mode: Mode = "hybrid"
-    filter: str | None = None
     line: int = 0
 
     @property

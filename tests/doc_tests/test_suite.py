@@ -26,7 +26,6 @@ within = 1
 [[question]]
 ask = "New one"
 mode = "keyword"
-filter = "guides/*"
 [suite]
 min_hit = 0.9
 min_mrr = 0.5
@@ -39,7 +38,7 @@ def test_all_keys_are_read() -> None:
     assert rotate.expect == (Expectation("security/keys.md", "rotation"), Expectation("faq.md", "keys"))
     assert (rotate.within, rotate.mode, rotate.line, rotate.new) == (3, "hybrid", 4, False)
     assert (windows.nothing, windows.expect, windows.within, windows.line) == (True, (), 1, 7)
-    assert (new.new, new.mode, new.filter, new.line) == (True, "keyword", "guides/*", 11)
+    assert (new.new, new.mode, new.line) == (True, "keyword", 11)
     assert (found.min_hit, found.min_mrr) == (0.9, 0.5)
 
 
