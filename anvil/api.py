@@ -353,9 +353,9 @@ class Anvil(Queries):
         """The name of the project of these documents; of an index alone, the name of its host or file."""
         from urllib.parse import urlsplit
 
-        agents = registry.part("agents of a project")
-        if self.folder is not None:
-            return str(agents.project_name(agents.AgentFiles(self.folder, self.base).root))
+        files = registry.part("agents of a project").AgentFiles.around(self)
+        if files is not None:
+            return str(files.project_name)
         return urlsplit(self.name).hostname or Path(self.name).stem
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from anvil.agents import skill
 from anvil.agents.pointer import DocumentationPointer, block_body, blocks, repository_pointer, with_block, without_block
@@ -19,6 +19,9 @@ from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.settings.configuration import load_config, nearest_config
 from anvil.system import safe_files
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
 
 FIRST = "AGENTS.md"
 """Created if none of the files exists."""
@@ -95,6 +98,16 @@ class AgentFiles:
         self.docs = self._docs.relative_to(self.root).as_posix()
         """The documentation folder from :attr:`root`; ``.`` if it is the root."""
 
+    @classmethod
+    def around(cls, opened: Anvil) -> AgentFiles | None:
+        """Those around the documents that are opened; None for an index alone."""
+        return None if opened.folder is None else cls(opened.folder, opened.base)
+
+    @property
+    def project_name(self) -> str:
+        """The name of the project in its package metadata, without the scope that npm has, else that of its folder."""
+        return find_project(self.root, self.root).name.rpartition("/")[2]
+
     # --- the pointer -----------------------------------------------------------------------------------------------
 
     def pointer(self, source: DocumentSource) -> DocumentationPointer:
@@ -141,7 +154,7 @@ class AgentFiles:
         yield from ((path, "") for path in sorted(marked))
         for folder in SKILLS:
             if (skill_wanted or (self.root / folder).is_dir()) and not any(path.startswith(folder) for path in marked):
-                name = skill.skill_name(project_name(self.root))
+                name = skill.skill_name(self.project_name)
                 path = f"{folder}/{name}/{SKILL}"
                 if not os.path.lexists(self.root / path):
                     yield path, skill.front_matter(name, self.docs)
@@ -349,8 +362,3 @@ class AgentFiles:
                 if staged is not None and here is not None and self._bodies(staged, path) != self._bodies(here, path):
                     different.append(path)
         return tuple(different)
-
-
-def project_name(root: Path) -> str:
-    """The name of a project in its package metadata, without the scope that npm has, else that of its folder."""
-    return find_project(root, root).name.rpartition("/")[2]

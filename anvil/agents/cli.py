@@ -62,8 +62,9 @@ def agent_files(opened: Anvil) -> AgentFiles:
     from anvil.agents.agent_files import AgentFiles
 
     documents(opened)
-    assert opened.folder is not None
-    return AgentFiles(opened.folder, opened.base)
+    files = AgentFiles.around(opened)
+    assert files is not None
+    return files
 
 
 def documents(opened: Anvil) -> DocumentSource:

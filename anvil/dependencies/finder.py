@@ -8,7 +8,6 @@ version; the repository is last, because an index of it is built here. What was 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import hashlib
 import shutil
@@ -38,7 +37,6 @@ from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED, FetchRequest
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats import version_names
 from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import canonical, timestamp
 from anvil.git.objects import blob_id
@@ -51,8 +49,6 @@ from anvil.text import front_matter
 from anvil.values import Document, Progress, Skipped, silent
 from anvil.wording import counted
 
-MAX_NAMED_TAGS = 3
-"""Tags that an error names."""
 MAX_URL_CHARS = 2000
 """Characters of a page's address."""
 MAX_SITES = 2
@@ -273,15 +269,9 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         which the log explains."""
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
-            tags = remote.tags()
-            tag = hints.tag or version_names.find_tag(tags, docs.name, docs.version)
-            if tag is None or tag not in tags:
-                wanted_tag = hints.tag or docs.version
-                near = ", ".join(difflib.get_close_matches(wanted_tag, tags, MAX_NAMED_TAGS, 0.0))
-                hint = f"The closest are {near}. Name one with --tag." if near else "It has no tags."
-                raise NotFound(f"There is no tag for {wanted_tag} in {remote.shown}. {hint}")
+            tag, commit = remote.tag_of(docs.name, docs.version, hints.tag)
             named = tuple(key for key in anvil_lock.NAMED if getattr(hints, key) is not None)
-            docs = replace(docs, tag=tag, commit=tags[tag], named=named)
+            docs = replace(docs, tag=tag, commit=commit, named=named)
             slug = github_slug(url)
             released = self._from_release(docs, slug) if slug is not None and hints == DocsHints() else None
             return released or self._built_from(remote, docs, hints.folder, directory)

@@ -8,6 +8,7 @@ filter or attribute of the repository has an effect.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import re
 import shutil
@@ -18,7 +19,8 @@ import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from anvil.errors import FetchError, Unreachable
+from anvil.errors import FetchError, NotFound, Unreachable
+from anvil.formats import version_names
 from anvil.git.objects import Entry
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import ALLOW_DEPENDENCIES, HttpPolicy
@@ -33,6 +35,8 @@ STALL_TIMEOUT_S = 120.0
 """Seconds without a new byte after which a fetch is given up."""
 POLL_S = 0.05
 MAX_TAGS = 200_000
+MAX_NAMED_TAGS = 3
+"""Tags that an error names."""
 MAX_LIST_MEMORY_KB = 1_000_000
 """Memory of git while it lists tags, all of which it holds before it prints one: enough for three million."""
 _LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
@@ -150,6 +154,17 @@ class RemoteRepository:
             if match and (match[3] or match[2] not in tags) and len(tags) < MAX_TAGS:
                 tags[match[2]] = match[1]  # the line with ^{} follows, and has the commit of an annotated tag
         return tags
+
+    def tag_of(self, name: str, version: str, named: str | None = None) -> tuple[str, str]:
+        """The tag of a version of a package, and its commit. ``named``: the tag that the user named. Raises
+        :class:`NotFound`, which has the nearest tags."""
+        tags, wanted = self.tags(), named or version
+        tag = named or version_names.find_tag(tags, name, version)
+        if tag is None or tag not in tags:
+            near = ", ".join(difflib.get_close_matches(wanted, tags, MAX_NAMED_TAGS, 0.0))
+            hint = f"The closest are {near}. Name one with --tag." if near else "It has no tags."
+            raise NotFound(f"There is no tag for {wanted} in {self.shown}. {hint}")
+        return tag, tags[tag]
 
     def fetch(self, commit: str, tag: str | None = None) -> None:
         """Fetch a commit and its trees. ``tag``: for servers that do not send a commit by its id."""

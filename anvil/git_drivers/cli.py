@@ -173,7 +173,8 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str]]:
 
     with options.open_index(given) as opened:
         tracked = options.tracked_index(opened)
-        pointing = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_pointer()
+        agent_files = AgentFiles.around(opened)
+        pointing = [] if agent_files is None else agent_files.with_pointer()
     repository, paths = tracked.repository, [tracked.path]
     if given.index is None and repository.entry(tracked.path) is None:
         named = registry.part("indexes that hooks name")(repository.root)
