@@ -1,7 +1,7 @@
 """Events of the file system: a hint, so that the index is updated before the next query.
 
 Each query compares the documents too, because events are late (they are collected for a moment), can get lost (full
-queues, network folders) and end when the folder is replaced.
+queues, network folders) and end when the folder is replaced. Which folder is watched is decided in ``anvil/live/``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What elements of a page are besides headings: sections in lists, entries of an API, admonitions, and code."""
+"""What elements of a page are besides headings: sections in lists, entries of an API, admonitions, and code.
+
+Which elements are no text, and which part words, such as those of ruby annotations, is in ``page_content``.
+"""
 
 from __future__ import annotations
 
@@ -121,11 +124,6 @@ def callout_title(element: Element) -> Element | None:
         return child
     if child.tag in LEVELS and not child.attributes.get("id") and _is_of_docfx(classes(element)):
         return child
-    return _icon(element)
-
-
-def _icon(element: Element) -> Element | None:
-    """The cell with the icon of an admonition of AsciiDoc."""
     return html_tree.first(element, "td.icon") if "admonitionblock" in classes(element) else None
 
 

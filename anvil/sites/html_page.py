@@ -36,8 +36,6 @@ _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.
 # "Page | Site", "Page - Site", "Page :: Site" and the like
 _TITLE_SEPARATOR = re.compile("\\s+(?:::|[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-])\\s+")
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
-_CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
-"""What the navigation calls the page that is shown."""
 _SCRIPTS = "script[src], script[type=module]"
 _WAITING = frozenset({"loading", "please", "wait"})
 """The words of a page whose text is not made yet."""
@@ -102,8 +100,7 @@ def _meta(metas: Iterable[Mapping[str, str | None]], name: str, key: str = "name
 
 def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> str:
     """What the generator's ``title`` selects, if it has one. Else the h1 of the content that ``<title>`` is, or the
-    first; else ``<title>`` without the name of the site, else what the navigation calls the page: the first that says
-    something."""
+    first; else ``<title>`` without the name of the site: the first that says something."""
     if generator.title and (element := html_tree.first(tree, generator.title)) is not None:
         ignored = html_tree.ids(html_tree.select(element, generator.ignore)) if generator.ignore else frozenset()
         if given := text_of(element, ignored):
@@ -119,8 +116,7 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     named = [part for part in parts if bare(part) in letters]
     named += [part for part in parts if letters and next(iter(letters)) in bare(part)]
     short = [*named, parts[0]][0]
-    candidates = (short, _text(html_tree.first(tree, _CURRENT)))
-    return next((each for each in candidates if not says_nothing(each)), first or short)
+    return first if first and says_nothing(short) else short
 
 
 def _text(element: Element | None) -> str:

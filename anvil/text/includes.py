@@ -3,7 +3,7 @@
 The line that names a file stays, and the included lines follow it. Each of them has the line number of that line.
 Nothing else of the page is changed. Supported are ``{* path ln[1:5] *}`` and ``{! path !}`` (FastAPI, mdx_include),
 ``--8<-- "path:section"`` (pymdownx), ``<<< @/path#region`` (VitePress), ``{{< readfile "path" >}}`` (Docsy) and
-``literalinclude`` (Sphinx, MyST). Files are read by a function of the caller.
+``literalinclude`` (MyST). Files are read by a function of the caller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
 from anvil.values import PAGE_ENDINGS
 
-VERSION = "4"
+VERSION = "5"
 """Increase it when the same files give other text. Then pages with included files are read again."""
 NOT_FOLLOWED = "+0{}"
 """The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
@@ -57,7 +57,6 @@ _VITEPRESS = lazy_pattern(
 )
 _READFILE = lazy_pattern(r"([ \t]*)\{\{[<%]\s*readfile\s+([^\n]*?)\s*/?[>%]\}\}\s*")
 _MYST = lazy_pattern(r"\{literalinclude\}\s+(\S+)\s*")
-_RST = lazy_pattern(r"([ \t]*)\.\. literalinclude::\s+(\S+)\s*")
 _OPTION = lazy_pattern(r"[ \t]*:([\w-]+):[ \t]*(.*?)\s*")
 _ARGUMENT = lazy_pattern(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
 _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
@@ -204,7 +203,7 @@ class _Expansion:
                     directive = _MYST.fullmatch(fence[1])
                     fence = None
                     if directive:
-                        included = self._literal(directive[1], lines[opened : at - 1], bare[: match.start(1)], True)
+                        included = self._literal(directive[1], lines[opened : at - 1], bare[: match.start(1)])
             elif "8<-" in bare and _BLOCK.fullmatch(bare) and (end := _closing(lines, at)):
                 indent = bare[: len(bare) - len(bare.lstrip())]
                 included = []
@@ -213,13 +212,6 @@ class _Expansion:
                         included += self._snippet(included_line.strip(), indent, depth, fence is None) or []
                 out += lines[at : end + 1]
                 at = end + 1
-            elif match := _RST.fullmatch(bare):  # in a fence: a page of MyST has reStructuredText in {eval-rst}
-                end = at
-                while end < len(lines) and _option(lines[end]):
-                    end += 1
-                included = self._literal(match[2], lines[at:end], match[1] + "   ", False) if fence else None
-                out += lines[at:end]
-                at = end
             else:
                 included = self._one(bare, depth, fence is None)
             if not depth:
@@ -268,13 +260,13 @@ class _Expansion:
             self._absent.clear()  # what an included file lacks is no matter of this page
         return _indented(lines, indent)
 
-    def _literal(self, path: str, options: Sequence[str], indent: str, fenced: bool) -> list[str] | None:
+    def _literal(self, path: str, options: Sequence[str], indent: str) -> list[str] | None:
         options_by_name = {option[1]: option[2] for line in options if (option := _option(line))}
         if options_by_name.keys() & _ONLY_SPHINX:
             return None
         lines = self._read(path, lambda file_lines: _literal_lines(file_lines, options_by_name))
         language = options_by_name.get("language")
-        return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
+        return _fenced(lines, f".{language}" if language else path, indent)
 
     def _read(self, path: str, choose: Callable[[list[str]], list[str] | None]) -> list[str] | None:
         if not self.left:
