@@ -42,6 +42,8 @@ HEADER = [
 ]
 QUIET_S = 8.0
 """After this time without a request a server has loaded all that it loads."""
+SETTLED_S = 50.0
+"""Age of the pages of a search: those that were written in the last half minute are read again at each one."""
 
 TRACE = """
 import json, os, runpy, signal, sys, threading
@@ -120,6 +122,7 @@ class Traced:
         work.mkdir()
         self.checkout, self.docs, self.work = checkout.resolve(), work / "docs", work
         shutil.copytree(docs, self.docs)
+        self.copied_at = time.monotonic()
         self.page = min(path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
         self.index, self.record = work / "index.db", work / "record.json"
         self.environment = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(work / "cache")}
@@ -136,6 +139,10 @@ class Traced:
         self.record.unlink()
         return record
 
+    def settle(self) -> None:
+        """Wait until the pages are old enough."""
+        time.sleep(max(0.0, self.copied_at + SETTLED_S - time.monotonic()))
+
     def build(self) -> dict[str, Any]:
         """The record of a build from nothing."""
         built = "build", "--docs", str(self.docs), "--index", str(self.index), "--quiet"
@@ -144,6 +151,7 @@ class Traced:
 
     def opened(self) -> dict[str, Any]:
         """The record of a search with ``anvil.open``."""
+        self.settle()
         run(self.command("open", str(self.docs), str(self.index), QUESTION), self.environment, self.work)
         return self.taken()
 
@@ -166,6 +174,7 @@ class Traced:
 
     def served(self) -> dict[str, Any]:
         """The record of ``search_docs`` over a pipe."""
+        self.settle()
         flags = "serve", "--docs", str(self.docs), "--index", str(self.index), "--log-level", "error"
         server = Server(self.work, command=self.command(*flags), settings=self.environment)
         server.begin()
