@@ -262,7 +262,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
             if old == server:
                 return text
             if not _replaceable(file, project, old, server):
-                raise ConfigError(f"The name {name!r} is taken by another server. Give another, as --name {name}-2.")
+                raise ConfigError(f"The name {name!r} is taken by another server. Choose another: --name {name}-2.")
             value = {**old, **server}
             if old == value:
                 return text

@@ -128,7 +128,7 @@ def test_a_server_of_the_same_name_is_left_alone_and_the_way_out_works(project: 
     file = write(project, {".mcp.json": json.dumps(other)}) / ".mcp.json"
     told = complaint("init", "--client", "claude-code", cwd=project)
     assert "'docs' is taken by another server" in told and json.loads(file.read_text()) == other
-    assert told.endswith("Give another, as --name docs-2.")
+    assert told.endswith("Choose another: --name docs-2.")
     program("init", "--client", "claude-code", "--name", "docs-2", cwd=project)
     servers = json.loads(file.read_text())["mcpServers"]
     assert servers["docs"] == other["mcpServers"]["docs"] and servers["docs-2"]["args"] == [
