@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.build.report import BuildReport, ProgressLines
-from anvil.ci import previous_indexes, pull_request, summary
-from anvil.ci.runners import (
-    MAX_ANNOTATIONS,
-    Note,
-    Runner,
-    impact_notes,
-    in_checkout,
-    lint_notes,
-    question_notes,
-    stale_notes,
-)
+from anvil.ci import previous_indexes, pull_request, runners, summary
+from anvil.ci.runners import MAX_ANNOTATIONS, Note, Runner, in_checkout
 from anvil.cli.output import relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
@@ -138,7 +129,9 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         values = _values(opened, contents, 0, bool(changes))
         if changes:
             way_out = summary.way_out(contents, "'{}'".format)
-            runner.show(islice(stale_notes(changes, opened, reader), MAX_ANNOTATIONS if options.mark_stale else 0))
+            runner.show(
+                islice(runners.stale_notes(changes, opened, reader), MAX_ANNOTATIONS if options.mark_stale else 0)
+            )
             runner.annotate(
                 "error",
                 f"{relative(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
@@ -189,7 +182,7 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             )
         for sentence in report.notes:
             runner.annotate("warning", sentence)
-        runner.show(question_notes(report, opened), MAX_ANNOTATIONS)
+        runner.show(runners.question_notes(report, opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
     values = {
         "questions": str(len(report.outcomes)),
@@ -207,7 +200,7 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         _name_other_folders(opened, runner)
         report = opened.lint(site=options.site)
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
-        runner.show(lint_notes(report.at_least("warning"), opened), MAX_ANNOTATIONS)
+        runner.show(runners.lint_notes(report.at_least("warning"), opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
     runner.summarize(summary.render_lint(report, pages_url))
@@ -239,7 +232,7 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         title, _ = pull_request.described()
         report = assess(chosen.diff, opened, title=title or chosen.title, before=chosen.before)
         likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
-        runner.show(impact_notes(likely, report.undocumented, opened), MAX_ANNOTATIONS)
+        runner.show(runners.impact_notes(likely, report.undocumented, opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
     for sentence in report.notes:
         runner.line(sentence)
@@ -379,16 +372,14 @@ def _write_site_files(opened: Anvil, options: CiOptions, runner: Runner) -> None
 
 
 def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:
-    notes = [Note("warning", reason, None, None) for reason in report.reasons]
+    notes = [Note("warning", reason) for reason in report.reasons]
     if opened.config.site.folder is None:
-        for skipped in report.skipped:
-            notes.append(Note("warning", f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path), 1))
+        notes += [Note("warning", f"Skipped: {each.reason}", in_checkout(opened, each.path)) for each in report.skipped]
     else:
         for line in site_pages.left_out(report.skipped):
             runner.line(line)
     for failure in report.failed:
-        message = f"Not embedded, found by keyword only: {failure.path}: {failure.reason}"
-        notes.append(Note("warning", message, None, None))
+        notes.append(Note("warning", f"Not embedded, found by keyword only: {failure.path}: {failure.reason}"))
     runner.show(notes, MAX_ANNOTATIONS)
 
 

@@ -156,8 +156,8 @@ class Note(NamedTuple):
 
     level: Level
     message: str
-    file: str | None
-    line: int | None
+    file: str | None = None
+    line: int | None = None
 
 
 _SEVERITIES: Mapping[Level, str] = {"notice": "info", "warning": "minor", "error": "major"}
@@ -187,7 +187,7 @@ def stale_notes(changes: Changes, opened: Anvil, reader: Reader) -> Iterator[Not
     for path in changes.added:
         yield Note("warning", "The index does not have this page.", in_checkout(opened, path), 1)
     for path in changes.removed:
-        yield Note("warning", f"The index still has {path}, which was removed.", None, None)
+        yield Note("warning", f"The index still has {path}, which was removed.")
 
 
 def in_checkout(opened: Anvil, path: str) -> str | None:

@@ -63,11 +63,10 @@ class ExpectedParts:
     def find(self, expectation: Expectation) -> ExpectedPart | str:
         """The page or section; where there is none, why, with the closest names, to follow "expect"."""
         if expectation not in self._results:
-            self._results[expectation] = self._look_up(expectation)
+            self._results[expectation] = self._look_up(expectation, self.reader)
         return self._results[expectation]
 
-    def _look_up(self, expectation: Expectation) -> ExpectedPart | str:
-        reader = self.reader
+    def _look_up(self, expectation: Expectation, reader: IndexReader) -> ExpectedPart | str:
         path = self.moved.get(expectation.page, expectation.page)
         document = reader.document(path)
         if document is None:

@@ -92,13 +92,13 @@ def writable(project: ExaminedProject) -> Iterator[Finding]:
     findings: list[Finding] = []
     if not project.remote:
         verdict: Verdict = "note" if project.has_index else "wrong"
-        findings += _unwritable(project, project.index.parent, "the index cannot be built", verdict)
+        findings += _unwritable(project.index.parent, "the index cannot be built", verdict)
     cache = verify.cache_folder().parent
-    findings += _unwritable(project, cache, "an index is checked again at each start", "note")
+    findings += _unwritable(cache, "an index is checked again at each start", "note")
     yield from findings or [Finding("ok", f"The folders of the index and of the cache, {cache}, can be written.")]
 
 
-def _unwritable(project: ExaminedProject, folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
+def _unwritable(folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
     """A finding when the folder, or its nearest parent that exists, cannot be written."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:

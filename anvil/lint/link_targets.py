@@ -31,8 +31,6 @@ GENERATORS: Mapping[Generator, str] = {
 """Name of a generator -> what reports call it."""
 MAX_TARGET_CHARS = 1000
 """A longer link is not examined."""
-ALIAS_KEYS = ("aliases", "redirect_from", "permalink")
-"""What front matter calls further addresses of a page."""
 _BASE = "https://site.invalid/"
 _INDEX_FILES = ("/index", "/README", "/_index")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
@@ -124,10 +122,6 @@ class Site:
             if address is not None:
                 self._own[path] = address
                 self.addresses.setdefault(self._canonical(address), path)
-            for value in map(page.metadata.get, ALIAS_KEYS):
-                for alias in value if isinstance(value, list) else [value]:
-                    if isinstance(alias, str) and alias.startswith("/"):
-                        self.addresses.setdefault(self._canonical(alias), path)
 
     def _address(self, path: str, page: LintPage) -> str | None:
         """The path of a page below the site's top, without leading slash; None where the site has no such page."""
