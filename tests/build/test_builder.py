@@ -210,6 +210,12 @@ def test_nothing_to_do_leaves_the_file_alone(docs: Path, tmp_path: Path, local: 
     assert index.stat().st_mtime == 1_600_000_000
 
 
+def test_progress_ends_when_the_file_is_written(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    told: list[tuple[str, int, int]] = []
+    make(docs, tmp_path / "i.db", keywords, progress=lambda *step: told.append(step))
+    assert told[-2:] == [("writing", 0, 1), ("writing", 1, 1)]
+
+
 def test_an_edited_section_embeds_its_own_windows_only(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
     make(docs, tmp_path / "i.db", local)
     text = PAGES["guides/alerts.md"].replace("22:00 and 06:00", "21:00 and 07:00")

@@ -82,6 +82,14 @@ def test_the_summary_names_the_command_that_updates_the_index(site: dict[str, An
     assert way_out in summary.render_index(contents).splitlines()
 
 
+def test_pages_are_listed_by_what_happened_to_them() -> None:
+    removed, changed = PageChange("removed", "0.md", ()), PageChange("changed", "1.md", ())
+    moved, added = PageChange("moved", "2.md", ()), PageChange("added", "3.md", ())
+    difference = IndexDifference((removed, changed, moved, added), ())
+    text = summary.render_index(Contents(*COMMON, AFTER, BEFORE, difference, report=REPORT))
+    assert re.findall(r"^\| .*`(\d)\.md`", text, re.MULTILINE) == ["3", "2", "1", "0"]
+
+
 def test_long_lists_are_folded_and_very_long_ones_are_cut() -> None:
     many = IndexDifference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
     text = summary.render_index(Contents(*COMMON, AFTER, BEFORE, many, report=REPORT))

@@ -27,6 +27,7 @@ def test_the_environment_names_the_registry(monkeypatch: pytest.MonkeyPatch) -> 
     assert (ours.url, ours.is_trusted) == ("https://pypi.corp:8443/root/simple/", True)
     assert ours.authorization == {"https://pypi.corp:8443": "Basic cmVhZGVyOnBhc3NAd29yZA=="}
     assert "word" not in repr(ours)
+    assert package_registry.registries(DepsOptions(pypi_url="https://other.corp/"))["pypi"] == ours
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://first.corp/simple")
     assert package_registry.registries(DepsOptions())["pypi"].url == "https://first.corp/simple/"
     assert package_registry.registries(DepsOptions(npm_url="https://n.corp/npm"))["npm"] == Registry(

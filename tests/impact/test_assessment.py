@@ -92,6 +92,12 @@ def test_each_kind_of_evidence_finds_its_page(
     assert strongest(assessed(root, edited(root, files)), feature).path == path
 
 
+def test_a_page_that_links_to_a_changed_file_is_found(root: Path) -> None:
+    write(root / "docs/other/3.md", "# Other 3\n\nAs [the code] does it.\n\n[the code]: ../../app/worktrees.py\n")
+    impact = assessed(root, edited(root, {"app/worktrees.py": ("A = 1", "A = 2")}))
+    assert ("other/3.md", "links to app/worktrees.py") in [(each.path, each.reason) for each in impact.evidence]
+
+
 def test_a_name_in_the_title(root: Path) -> None:
     diff = edited(root, {"app/worktrees.py": ("A = 1", "B = 2")})
     named = strongest(assessed(root, diff, title="Refuse files by `--max-size`"), "title name")

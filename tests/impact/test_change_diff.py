@@ -33,6 +33,10 @@ def test_lines_have_their_numbers_and_the_hunk_its_function() -> None:
     assert file.hunks[0].context == (Line(10, "first"), Line(13, "last"))
 
 
+def test_the_last_line_counts_also_without_a_line_end() -> None:
+    assert change.parse_diff(MODIFIED.rstrip("\n")) == change.parse_diff(MODIFIED)
+
+
 def test_a_removed_line_of_dashes_is_no_header() -> None:
     text = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- comment\n-- more\n+++ plus\n+- kept\n"
     (file,) = change.parse_diff(text)

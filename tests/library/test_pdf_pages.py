@@ -34,6 +34,18 @@ def test_the_title_of_a_pdf_is_its_heading(tmp_path: Path, title: str, heading: 
     assert converted(path).startswith(wanted)
 
 
+def test_large_lines_that_are_too_long_together_are_no_title(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    canvas = Canvas(str(path), pageCompression=0)
+    text = canvas.beginText(10, 780)
+    for size, letters in ((14, "Tide " * 50), (10, "- - "), (14, "Moon " * 50), (10, "High water is at noon. " * 40)):
+        text.setFont("Helvetica", size)
+        text.textLine(letters)
+    canvas.drawText(text)
+    canvas.save()
+    assert not converted(path).startswith("# ")
+
+
 def test_a_title_in_small_capitals_has_its_first_letter(tmp_path: Path) -> None:
     """Papers of some conferences have one: capitals of two sizes."""
     path = tmp_path / "a.pdf"

@@ -9,6 +9,10 @@ import pytest
 from anvil.sites import site_listing
 
 
+def test_as_much_of_a_sitemap_is_read_as_its_standard_allows() -> None:
+    assert site_listing.MAX_BYTES == 50_000_000
+
+
 def test_addresses_are_read_in_order() -> None:
     data = b"""<urlset><url><loc>
       https://x.example/a/?b=1&amp;c=2
