@@ -188,8 +188,8 @@ class LocalProvider:
             own, asked = directory.settings.dimensions, self._settings.dimensions
             if asked not in (None, own):
                 raise ModelError(
-                    f"{directory.name} has {own} dimensions, not {asked}. Remove embedding.dimensions; of a model of "
-                    "your own, model.json says how many are used."
+                    f"{directory.name} has {own or 'its own number of'} dimensions, not {asked}. Remove "
+                    "embedding.dimensions; for a model of your own, model.json sets them."
                 )
             return directory
 
