@@ -169,14 +169,12 @@ class FileChange:
         return tuple(line for hunk in self.hunks for line in hunk.removed)
 
 
-_GIT = re.compile(r"diff --(git|cc|combined) (.*)")
+_GIT = re.compile(r"diff --git (.*)")
 _MOVE = re.compile(r"(?:rename|copy) (from|to) (.*)")
 _SUBMODULE = re.compile(r"(?:index \S+|new file mode|deleted file mode) 160000")
 """The mode that git gives to submodules."""
-# "@@ -1,2 +3,4 @@ function"; of a combined diff "@@@ -1,2 -1,2 +1,4 @@@"
-_HUNK = re.compile(
-    r"(@@+) -(\d{1,9})(?:,(\d{1,9}))? (?:-\d{1,9}(?:,\d{1,9})? )*\+(\d{1,9})(?:,(\d{1,9}))? @@+ ?(.{0,400})"
-)
+# "@@ -1,2 +3,4 @@ function"
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.{0,400})")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 # "a/" and "b/"; "i/", "w/", "c/" and "o/" with diff.mnemonicPrefix; "1/" and "2/" with --no-index
@@ -234,9 +232,9 @@ def _changed_files(text: str) -> Iterator[FileChange]:
             pass
         elif git is not None:
             # the paths of "diff --git" where both are the same; of a renamed file, the lines below name them
-            half = len(git[2]) // 2
-            both = (git[2][:half], git[2][half + 1 :]) if git[2][half : half + 1] == " " else ("", "")
-            file.old_path, file.path = _pair(*both) if git[1] == "git" else _pair(git[2], git[2])
+            half = len(git[1]) // 2
+            is_same = git[1][half : half + 1] == " "
+            file.old_path, file.path = _pair(git[1][:half], git[1][half + 1 :]) if is_same else ("", "")
         elif is_pair:
             file.old_path, file.path = _pair(line[4:], lines[at + 1][4:])
         elif (move := _MOVE.match(line)) is not None:
@@ -266,28 +264,25 @@ def _is_pair(lines: list[str], at: int) -> bool:
 
 def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[int, Hunk]:
     """The hunk whose first line is at ``at``, and the place after it. ``room``: lines that may be kept."""
-    marks = len(header[1]) - 1  # 1; of a combined diff, one for each parent
-    old, new = int(header[2]), int(header[4])
-    old_left = int(header[3]) if header[3] is not None else 1
-    new_left = int(header[5]) if header[5] is not None else 1
+    old, new = int(header[1]), int(header[3])
+    old_left = int(header[2]) if header[2] is not None else 1
+    new_left = int(header[4]) if header[4] is not None else 1
     added: list[Line] = []
     removed: list[Line] = []
     context: list[Line] = []
-    # A combined diff has the old lines of several parents, so its new lines alone tell where a hunk ends.
-    while at < len(lines) and (new_left > 0 or (old_left > 0 and marks == 1)):
-        line = lines[at]
-        mark, text = line[:marks], line[marks : marks + MAX_LINE_CHARS]
-        if line.startswith("\\"):  # no newline at end of file
+    while at < len(lines) and (new_left > 0 or old_left > 0):
+        mark, text = lines[at][:1], lines[at][1 : 1 + MAX_LINE_CHARS]
+        if mark == "\\":  # no newline at end of file
             at += 1
             continue
         if mark.strip("+- ") or (not mark and at == len(lines) - 1):
             break  # the diff was cut
         has_room = len(added) + len(removed) < room
-        if "-" in mark:
+        if mark == "-":
             if has_room:
                 removed.append(Line(old, text))
             old, old_left = old + 1, old_left - 1
-        elif "+" in mark:
+        elif mark == "+":
             if has_room:
                 added.append(Line(new, text))
             new, new_left = new + 1, new_left - 1
@@ -295,7 +290,7 @@ def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[
             context.append(Line(new, text))
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
         at += 1
-    return at, Hunk(header[6].strip(), tuple(added), tuple(removed), tuple(context))
+    return at, Hunk(header[5].strip(), tuple(added), tuple(removed), tuple(context))
 
 
 def _pair(old: str, new: str) -> tuple[str, str]:
