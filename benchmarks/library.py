@@ -41,6 +41,7 @@ from anvil.embedding.provider import create_provider
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.table_rows import quantized
 from anvil.library.converter import Converter
+from anvil.library.document_formats import FileKind
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import StagedDocument
@@ -107,7 +108,7 @@ def throughput(files: int, rounds: int) -> None:
         def taken_in(processes: int) -> Callable[[int], float]:
             config = Config(embedding=EmbeddingSettings(provider="none"))
             converter = Converter(config.table(LibraryOptions), processes)
-            for _ in converter.parts(paths[0], paths[0].suffix[1:], paths[0].name):
+            for _ in converter.parts(paths[0], FileKind.of(paths[0].name)):
                 pass
 
             def run(number: int) -> float:

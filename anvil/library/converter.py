@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge
 from anvil.library.document_chunker import DocumentPart, sliced
-from anvil.library.document_formats import MAX_UNPACKED_BYTES, Format, OpenFile, decoded, format_of, pieces
+from anvil.library.document_formats import MAX_UNPACKED_BYTES, FileKind, Format, OpenFile, decoded, format_of, pieces
 from anvil.library.settings import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog, take_over_pipes, write_message
 
@@ -35,14 +35,11 @@ class Converter:
         self._busy: set[_Process] = set()
         self._closed = False
 
-    def parts(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
-        """The Markdown of the file at ``path``, in order; each part is converted when it is read.
-
-        ``file_type``: its ending, without dot, in lower case. ``name``: its file name. Raises
-        :class:`DocumentRejected` for an unknown type, a damaged file, or one over a limit.
-        """
-        format_ = format_of(file_type, self._options)
-        return self._text(path) if format_.is_text else self._converted(path, file_type, name, format_)
+    def parts(self, path: Path, kind: FileKind) -> Iterator[DocumentPart]:
+        """The Markdown of the file at ``path``, in order; each part is converted when it is read. Raises
+        :class:`DocumentRejected` for an unknown type, a damaged file, or one over a limit."""
+        format_ = format_of(kind.type, self._options)
+        return self._text(path) if format_.is_text else self._converted(path, kind, format_)
 
     def close(self) -> None:
         """Kill all processes; running conversions fail."""
@@ -65,12 +62,12 @@ class Converter:
             )
         return (DocumentPart(slice_, note=note) for slice_ in sliced(text))
 
-    def _converted(self, path: Path, file_type: str, name: str, format_: Format) -> Iterator[DocumentPart]:
+    def _converted(self, path: Path, kind: FileKind, format_: Format) -> Iterator[DocumentPart]:
         empty = True
         with self._slots:
             process = self._take()
             try:
-                for part in process.convert(path, file_type, name):
+                for part in process.convert(path, kind):
                     if text := part.text.strip():
                         empty = False
                         yield from (DocumentPart(slice_, part.page, part.note) for slice_ in sliced(text + "\n\n"))
@@ -134,7 +131,7 @@ class _Process(ChildProcess):
         self.ready = True
         """Whether it waits for a file, and all that it sent was read."""
 
-    def convert(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
+    def convert(self, path: Path, kind: FileKind) -> Iterator[DocumentPart]:
         """The parts of a file, within the limits. The time between two parts is not counted."""
         self.ready = False
         self.file_count += 1
@@ -145,7 +142,7 @@ class _Process(ChildProcess):
         bytes_left = 4 * options.max_characters + 4
         try:
             with watchdog:
-                self.send({"path": str(path), "type": file_type, "name": name, "options": asdict(options)})
+                self.send({"path": str(path), "kind": kind._asdict(), "options": asdict(options)})
             while True:
                 with watchdog:
                     message, text = self.receive(MAX_LINE_BYTES, bytes_left)
@@ -192,18 +189,18 @@ CPU_TIME_FACTOR, EXTRA_CPU_TIME_S = 8, 60
 
 
 def main() -> None:
-    """Convert one file after the other, until the parent closes the pipe. A request has the ``path``, ``type`` and
-    ``name`` of a file, and the fields of the ``options``."""
+    """Convert one file after the other, until the parent closes the pipe. A request has the ``path`` and the
+    ``kind`` of a file, and the fields of the ``options``."""
     requests, answers = take_over_pipes()
     _limit_resources(int(sys.argv[2]))
     for request in requests:
-        options = LibraryOptions(**request["options"])
+        options, kind = LibraryOptions(**request["options"]), FileKind(**request["kind"])
         _limit_cpu_time(options.convert_seconds)
         last: dict[str, Any] = {"done": True}
         characters_left = options.max_characters
         try:
             with open(request["path"], "rb") as file:
-                for text, page, note in pieces(OpenFile(file, request["type"], request["name"], options)):
+                for text, page, note in pieces(OpenFile(file, kind, options)):
                     characters_left -= len(text)
                     if characters_left < 0:
                         limit = f"{options.max_characters:,} characters (library.max_characters)"
@@ -219,7 +216,7 @@ def main() -> None:
         except BrokenPipeError:  # the parent is gone: a usual exit would try to write to it again
             os._exit(0)
         except Exception as error:
-            last = {"error": _damaged(request["type"], error), "ready": True}
+            last = {"error": _damaged(kind.type, error), "ready": True}
         write_message(answers, last)
 
 

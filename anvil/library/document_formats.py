@@ -30,12 +30,23 @@ MAX_DEPTH = 6
 INSTALL = "pip install 'anvil-docs[library]'"
 
 
-class OpenFile(NamedTuple):
-    """A file to be read. ``type``: its ending. ``depth``: how many archives it is in."""
+class FileKind(NamedTuple):
+    """What tells how a file is read. ``type``: its ending, without dot, in lower case. ``name``: its file name."""
 
-    file: BinaryIO
     type: str
     name: str
+
+    @classmethod
+    def of(cls, source: str) -> FileKind:
+        """That of a path, a URL or a name."""
+        return cls(type_of(source), file_name(source))
+
+
+class OpenFile(NamedTuple):
+    """A file to be read. ``depth``: how many archives it is in."""
+
+    file: BinaryIO
+    kind: FileKind
     options: LibraryOptions
     depth: int = 0
 
@@ -94,9 +105,9 @@ _LIGATURE = re.compile("[\ufb00-\ufb06]")
 def pieces(source: OpenFile) -> Iterator[Piece]:
     """The text of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter for a damaged
     file."""
-    format_ = BY_ENDING[source.type]
+    format_ = BY_ENDING[source.kind.type]
     if format_.content == "zip":  # by its directory, before a converter unpacks anything
-        _check_zip(source.file, source.type)
+        _check_zip(source.file, source.kind.type)
     yield from format_.read(source)
 
 
@@ -126,14 +137,14 @@ def _text(source: OpenFile) -> Iterator[Piece]:
 def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
     from markitdown import StreamInfo, converters
 
-    file, format_ = source.file, BY_ENDING[source.type]
+    file, format_ = source.file, BY_ENDING[source.kind.type]
     charset, note = None, ""
     if format_.content == "text":
         text, note = decoded(file.read())
         file, charset = io.BytesIO(text.encode("utf-8", "replace")), "utf-8"
-    kind = "text/xml" if source.type == "xml" else None  # systems do not agree on it
+    kind = "text/xml" if source.kind.type == "xml" else None  # systems do not agree on it
     ending = format_.endings.split()[0]  # MarkItDown does not know the others
-    info = StreamInfo(extension=f".{ending}", filename=source.name, mimetype=kind, charset=charset)
+    info = StreamInfo(extension=f".{ending}", filename=source.kind.name, mimetype=kind, charset=charset)
     for name in format_.converters.split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):
@@ -215,7 +226,7 @@ def _slides(source: OpenFile) -> Iterator[Piece]:
 def _pdf_pages(source: OpenFile) -> Iterator[Piece]:
     from anvil.library.pdf_pages import pdf_pages
 
-    for number, text in pdf_pages(source.file, source.options.max_pages, source.name):
+    for number, text in pdf_pages(source.file, source.options.max_pages, source.kind.name):
         yield Piece(_tidy(text), number)
 
 
@@ -234,16 +245,15 @@ def _archive(source: OpenFile) -> Iterator[Piece]:
     """The files in an archive that are of known types, each under a heading."""
     if source.depth == MAX_DEPTH:
         raise DocumentTooLarge(f"It has archives inside each other, more than {MAX_DEPTH}.")
-    lead = f"# {source.name}\n\n"
+    lead = f"# {source.kind.name}\n\n"
     with zipfile.ZipFile(source.file) as archive:
         for name in archive.namelist():
-            kind, heading = type_of(name), f"{lead}## {' '.join(name.split())}\n\n"
-            is_known = kind in BY_ENDING and BY_ENDING[kind].is_available(source.options)
+            kind, heading = FileKind.of(name), f"{lead}## {' '.join(name.split())}\n\n"
+            is_known = kind.type in BY_ENDING and BY_ENDING[kind.type].is_available(source.options)
             if not is_known or re.search(r"(^|/)(\.|__MACOSX/)", name):
                 continue
             try:
-                content = io.BytesIO(archive.read(name))
-                inner = OpenFile(content, kind, file_name(name), source.options, source.depth + 1)
+                inner = OpenFile(io.BytesIO(archive.read(name)), kind, source.options, source.depth + 1)
                 for piece in filter(lambda piece: piece.text.strip(), pieces(inner)):
                     yield Piece(f"{heading}{piece.text}\n\n", note=piece.note)
                     heading = lead = ""

@@ -24,7 +24,7 @@ from anvil.index_file.manifests import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.document_chunker import DocumentPart
-from anvil.library.document_formats import BY_ENDING, file_name, format_of, looked_for, save_as, type_of
+from anvil.library.document_formats import BY_ENDING, FileKind, format_of, looked_for, save_as, type_of
 from anvil.library.library_file import default_path, guarded, reading, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
@@ -182,14 +182,14 @@ class Library(contextlib.AbstractContextManager["Library"]):
         library: str = DEFAULT_LIBRARY,
         metadata: Mapping[str, Any] | None = None,
         *,
-        file_type: str | None = None,
+        kind: FileKind | None = None,
         last_modified: str | None = None,
     ) -> Ingested:
-        """Ingest a file under another source than its path. ``file_type`` and ``last_modified`` replace what the
-        source's ending and the file's time stamp say."""
+        """Ingest a file under another source than its path. ``kind`` and ``last_modified`` replace what the source's
+        name and the file's time stamp say."""
         from anvil.library.converter import unreadable
 
-        kind, options = file_type or type_of(source), self._options
+        kind, options = kind or FileKind.of(source), self._options
         try:
             if not file.is_file():
                 file.stat()  # a missing file, or one that may not be looked at, raises the reason
@@ -198,7 +198,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
                     if file.is_dir()
                     else f"{file} is neither a file nor a folder. Name one."
                 )
-            format_of(kind, options)  # before the file is read
+            format_of(kind.type, options)  # before the file is read
             status = file.stat()
             self._ensure_size(status.st_size, f"{file} has")
             digest = safe_files.sha256(file)
@@ -206,7 +206,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             raise unreadable(file, error) from None
 
         def parts() -> Iterator[DocumentPart]:
-            yield from self.converter.parts(file, kind, file_name(source))
+            yield from self.converter.parts(file, kind)
             is_same = False
             with contextlib.suppress(OSError):
                 is_same = safe_files.sha256(file) == digest
@@ -216,7 +216,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         last_modified = last_modified or timestamp(status.st_mtime_ns // 10**9)
         size = status.st_size
         info = ingestion.described(
-            source, library, metadata, kind, content_hash=digest, size=size, last_modified=last_modified
+            source, library, metadata, kind.type, content_hash=digest, size=size, last_modified=last_modified
         )
         return self._ingest(parts(), info)
 
@@ -248,7 +248,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
                 source,
                 library,
                 metadata,
-                file_type=download.type,
+                kind=download.kind,
                 last_modified=download.last_modified or timestamp(time.time()),
             )
 

@@ -18,7 +18,7 @@ from anvil.formats import characters
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
 from anvil.http.client import HttpClient, Limits, Reply, TimedOut, attachment_name, content_type, http_date
 from anvil.index_file.connection import FREE_TEMPORARY
-from anvil.library.document_formats import BY_CONTENT_TYPE, BY_ENDING, type_of
+from anvil.library.document_formats import BY_CONTENT_TYPE, BY_ENDING, FileKind, file_name, type_of
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 
@@ -31,10 +31,10 @@ _PDF = b"%PDF-"
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A downloaded file: its path, its type as an ending, and its last change (ISO 8601, UTC)."""
+    """A downloaded file: its path, its kind, and its last change (ISO 8601, UTC)."""
 
     path: Path
-    type: str
+    kind: FileKind
     last_modified: str | None
 
 
@@ -89,7 +89,7 @@ def _saved(reply: Reply, url: str, target: Path, max_bytes: int) -> Download:
     if format_ is not None and format_.content == "text" and codec and codec != "utf-8":
         with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
             target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
-    return Download(target, file_type, http_date(reply.headers.get("last-modified")))
+    return Download(target, FileKind(file_type, file_name(url)), http_date(reply.headers.get("last-modified")))
 
 
 def _type(media_type: str, ending: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.library.converter import Converter
-from anvil.library.document_formats import available, decoded, format_of, looked_for, save_as
+from anvil.library.document_formats import FileKind, available, decoded, format_of, looked_for, save_as
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
 
@@ -30,7 +30,7 @@ def converter() -> Iterator[Converter]:
 
 
 def converted(converter: Converter, path: Path) -> str:
-    return "".join(piece.text for piece in converter.parts(path, path.suffix[1:], path.name))
+    return "".join(piece.text for piece in converter.parts(path, FileKind.of(path.name)))
 
 
 def process_ids(converter: Converter) -> set[int]:
@@ -154,12 +154,12 @@ def test_a_shape_of_an_unknown_kind_costs_no_slide(converter: Converter, tmp_pat
 
 def test_pages_of_a_pdf_and_slides_keep_their_numbers(converter: Converter, tmp_path: Path) -> None:
     path = documents.pdf(tmp_path / "a.pdf", ["first page", "", "third page"])
-    assert [(piece.page, piece.text) for piece in converter.parts(path, "pdf", "a.pdf")] == [
+    assert [(piece.page, piece.text) for piece in converter.parts(path, FileKind.of("a.pdf"))] == [
         (1, "first page\n\n"),
         (3, "third page\n\n"),
     ]
     path = documents.pptx(tmp_path / "a.pptx", [("One", "alpha"), ("Two", "beta")])
-    pieces = list(converter.parts(path, "pptx", "a.pptx"))
+    pieces = list(converter.parts(path, FileKind.of("a.pptx")))
     assert [piece.page for piece in pieces] == [1, 2] and pieces[1].text == "# Two\nbeta\n\n"
 
 
@@ -184,7 +184,7 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     converter = Converter(OPTIONS, 1)
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
-        converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
+        converter.parts(tmp_path / "a.pdf", FileKind.of("a.pdf"))
     texts = "md markdown mdx txt text rst adoc asciidoc org log tex tsv yaml yml toml vtt srt"
     assert available(OPTIONS) == tuple(f"{texts} html htm zip".split())
 
@@ -213,11 +213,11 @@ def test_an_encoding_that_nothing_names_is_guessed_and_a_note_says_so(
 ) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(("# Install\n" * 30 + text).encode(codec))
-    (part,) = converter.parts(path, "txt", "a.txt")
+    (part,) = converter.parts(path, FileKind.of("a.txt"))
     assert part.text.endswith(text)
     assert part.note.startswith(f"It is not UTF-8 and names no encoding, so it was read as {name}.")
     (tmp_path / "a.csv").write_bytes(("a,b\n" + text).encode(codec))  # by the other process
-    (part,) = converter.parts(tmp_path / "a.csv", "csv", "a.csv")
+    (part,) = converter.parts(tmp_path / "a.csv", FileKind.of("a.csv"))
     assert text.split(".")[0].strip() in part.text and name in part.note
 
 
@@ -383,7 +383,7 @@ def test_archives_inside_archives_are_read_so_far(converter: Converter, tmp_path
     with pytest.raises(DocumentTooLarge, match="archives inside each other, more than 6"):
         converted(converter, tmp_path / "6.zip")
     documents.archive(tmp_path / "odd.zip", {"a.txt": b"words", "b.zip": b"PK\x03\x04 is no archive"})
-    first, odd = converter.parts(tmp_path / "odd.zip", "zip", "odd.zip")
+    first, odd = converter.parts(tmp_path / "odd.zip", FileKind.of("odd.zip"))
     assert "words" in first.text and "## b.zip" in odd.text
     assert (first.note, odd.note) == ("", "A file in it cannot be read and was left out.")
 
@@ -448,7 +448,7 @@ def test_a_process_that_dies_is_one_error(converter: Converter, tmp_path: Path) 
     assert converted(converter, tmp_path / "good.docx")
     path = documents.pdf(tmp_path / "a.pdf", [f"page {n}\n" * 40 for n in range(100)])
     with pytest.raises(DocumentRejected, match="broke the converter"):
-        for number, _ in enumerate(converter.parts(path, "pdf", "a.pdf")):
+        for number, _ in enumerate(converter.parts(path, FileKind.of("a.pdf"))):
             if number == 0:
                 (process,) = converter._busy
                 process.kill()
@@ -463,7 +463,7 @@ def test_nobody_is_left_when_it_is_closed(tmp_path: Path) -> None:
 
     def work() -> None:
         try:
-            for _ in converter.parts(path, "pdf", "a.pdf"):
+            for _ in converter.parts(path, FileKind.of("a.pdf")):
                 begun.set()
         except DocumentRejected as error:
             failed.append(error)

@@ -133,14 +133,14 @@ def refused(url: str, kind: type[AnvilError], options: LibraryOptions = OPTIONS,
 
 def test_a_page_and_what_is_known_of_it(site: str) -> None:
     with downloaded(f"{site}/near", OPTIONS, only_here) as found:
-        assert found.path.read_bytes() == b"<h1>Page</h1>" and found.type == "html"
+        assert found.path.read_bytes() == b"<h1>Page</h1>" and found.kind.type == "html"
     assert not found.path.exists()
     assert [(path, host) for _, path, host in asked] == [("/near", site[7:]), ("/page", site[7:])]
     with downloaded(f"{site}/notes.md?x=1", OPTIONS, only_here) as found:
-        assert (found.type, found.last_modified) == ("md", "2015-10-21T07:28:00Z")
+        assert (found.kind.type, found.last_modified) == ("md", "2015-10-21T07:28:00Z")
     for path, kind in (("release/v1/tides.pdf", "pdf"), ("release/5?x=1", "docx")):  # stores of files name no type
         with downloaded(f"{site}/{path}", OPTIONS, only_here) as found:
-            assert found.type == kind
+            assert found.kind.type == kind
     with downloaded(f"{site}/latin", OPTIONS, only_here) as found:
         assert found.path.read_text(encoding="utf-8") == "<p>café</p>" and found.last_modified is None
 
@@ -169,7 +169,7 @@ def test_a_page_is_read_in_the_encoding_that_its_server_names_or_left_as_it_is(
     monkeypatch.setattr(sys.modules[__name__], "said", (f"text/plain; charset={charset}", body))
     with downloaded(f"{site}/said", OPTIONS, only_here) as found:
         assert found.path.read_bytes() == (body if text is None else text.encode("utf-8"))
-        assert found.type == "txt"
+        assert found.kind.type == "txt"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_private_addresses_are_not_asked_unless_allowed(site: str) -> None:
         refused(url, DocumentRejected, allowed=None)
     assert asked == []
     with downloaded(site, replace(OPTIONS, allow_private_urls=True)) as found:
-        assert found.type == "html"
+        assert found.kind.type == "html"
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_a_name_is_resolved_once_and_the_address_that_was_looked_at_is_asked(
 
     monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     with downloaded(f"http://rebind.example:{port}/page", OPTIONS, only_here) as found:
-        assert found.type == "html"
+        assert found.kind.type == "html"
     assert names == ["rebind.example"] and asked == [(HERE, "/page", f"rebind.example:{port}")]
 
 
@@ -356,7 +356,7 @@ def test_a_server_that_never_ends_is_left(site: str, path: str) -> None:
 def test_a_pdf_that_is_called_a_page_is_read_as_pdf(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "said", ("text/html; charset=iso-8859-1", b"%PDF-1.4\n\xe2\xe3"))
     with downloaded(f"{site}/said/get.php", OPTIONS, only_here) as found:
-        assert found.type == "pdf" and found.path.read_bytes() == b"%PDF-1.4\n\xe2\xe3"
+        assert found.kind.type == "pdf" and found.path.read_bytes() == b"%PDF-1.4\n\xe2\xe3"
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_the_ending_decides_where_the_content_type_is_not_known(
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "said", (said_type, b"text"))
     with downloaded(site + path, OPTIONS, only_here) as found:
-        assert found.type == read_as
+        assert found.kind.type == read_as
 
 
 @pytest.mark.parametrize(("path", "told"), [("flood", "more than 1,000,000"), ("huge", "sends 999,999,999,999")])
