@@ -8,6 +8,7 @@ pages are in a small index in memory.
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -484,13 +485,8 @@ class LayeredReader:
         yield from self.above.about_deprecation()
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
-        new = list(self.above.documents(prefix))
-        for exported in self.below.documents(prefix):
-            if exported.id not in self.masked:
-                while new and new[0].file_path < exported.file_path:
-                    yield new.pop(0)
-                yield exported
-        yield from new
+        exported = (document for document in self.below.documents(prefix) if document.id not in self.masked)
+        yield from heapq.merge(self.above.documents(prefix), exported, key=attrgetter("file_path"))
 
     def document(self, file_path: str) -> StoredDocument | None:
         document = self.above.document(file_path)
