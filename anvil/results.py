@@ -111,6 +111,7 @@ class SectionText:
     content: str
     metadata: ChunkMetadata = field(metadata=OPAQUE)
     title: str = ""
+    # Not in the schema of the tool, which is in the context of each agent: most sections have text of their own.
     sections: tuple[PageSection, ...] = field(default=(), metadata={**OPAQUE, "usual": [], "several": True})
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)

@@ -161,6 +161,8 @@ def test_a_message_for_agents_names_no_tool_here(work: Path) -> None:
     assert complaint("show", "twice.md#same", cwd=work, by=in_process.program).endswith(
         "Twice > One, Twice > Two. Give one of these as HEADING."
     )
+    above = in_process.program("show", "twice.md#twice", cwd=work)
+    assert above.stdout == "# Twice\n\n" and "the sections below it, which --children prints" in above.stderr
     missing = "".join(f'[collections.{name}]\nindex = "{name}.db"\n' for name in "abc")
     (work / "anvil.toml").write_text(missing + '[embedding]\nprovider = "none"\n')
     notes = in_process.program("search", "alerts", cwd=work).stderr
