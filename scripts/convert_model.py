@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from anvil.embedding import passages  # noqa: E402
 from anvil.embedding.local import BUNDLED, ModelSettings, model_digest  # noqa: E402
-from anvil.embedding.provider import BUNDLED_MODEL  # noqa: E402
+from anvil.settings.schema import BUNDLED_MODEL  # noqa: E402
 from scripts.bundled_weights import bundled_weights  # noqa: E402
 from scripts.minilm_calibration import channel_folds, token_ids  # noqa: E402
 from scripts.minilm_graph import fp32_graph, int8_graph, passage_graph  # noqa: E402

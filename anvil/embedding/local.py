@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
-from anvil.embedding.provider import BUNDLED_MODEL, Embedded, Vector
+from anvil.embedding.vectors import Embedded, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.formats.characters import encodable, known_scripts
 from anvil.formats.data_formats import json_object
 from anvil.settings.configuration import merged
-from anvil.settings.schema import EmbeddingSettings, one_of, within
+from anvil.settings.schema import BUNDLED_MODEL, EmbeddingSettings, one_of, within
 from anvil.system import safe_files
 
 if TYPE_CHECKING:

@@ -8,37 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
+from anvil.embedding.vectors import Embedded, Vector
 from anvil.errors import AnvilError, ConfigError, ModelError, ProviderError
-from anvil.settings.schema import EmbeddingSettings
+from anvil.settings.schema import BUNDLED_MODEL, EmbeddingSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from anvil.embedding.passages import PassageScorer
     from anvil.index_file.vector_cache import VectorCache
-
-Vector: TypeAlias = "NDArray[np.float32]"
-"""float32; (dimensions,) for one text, (n, dimensions) for n texts."""
-
-BUNDLED_MODEL = "all-MiniLM-L6-v2-docs"
-"""The name of the model in Anvil's package, which an empty ``embedding.model`` selects."""
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """Vectors of a list of texts, row for row."""
-
-    vectors: Vector
-    """(n, dimensions) float32, rows of unit length; rows that failed are zeros."""
-    failed: Mapping[int, str]
-    """Row to reason. A failure never loses the other rows."""
-    cached: frozenset[int] = frozenset()
-    """Rows that were not computed now: the user's cache had them."""
 
 
 class EmbeddingProvider(Protocol):

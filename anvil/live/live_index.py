@@ -26,8 +26,7 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
-    from anvil.live.memory_copy import MemoryCopy
-    from anvil.project_indexes import IndexLocation
+    from anvil.live.memory_copy import Location, MemoryCopy
     from anvil.results import Freshness
     from anvil.search.searcher import Explained, QueryVector
 
@@ -58,7 +57,9 @@ class Outcome(Protocol):
 class Corpus(Protocol):
     """The documents of a live index, a model, and the place of the index."""
 
-    location: IndexLocation
+    @property
+    def location(self) -> Location:
+        """Where the index is."""
 
     @property
     def chunking(self) -> Chunking:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from anvil.build.row_updates import Indexer, StoredVectors, without
 from anvil.documents import document_source
@@ -28,7 +29,6 @@ from anvil.settings.schema import Chunking
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
-    from anvil.project_indexes import IndexLocation
     from anvil.search.candidates import LinkCache
     from anvil.search.searcher import Searcher
 
@@ -41,6 +41,21 @@ class ChunkVectors(NamedTuple):
     vectors: Sequence[bytes | None]
 
 
+class Location(Protocol):
+    """What this folder needs of the place of an index, as :class:`anvil.project_indexes.IndexLocation` has it."""
+
+    path: Path
+    on_replaced: Callable[[], None]
+
+    @property
+    def copy_class(self) -> Any: ...
+    def start(self, progress: Progress | None = None) -> None: ...
+    def ensure_fetched(self, wait: bool) -> None: ...
+    def notes(self) -> list[str]: ...
+    def open_file(self) -> Reader: ...
+    def stop(self) -> None: ...
+
+
 class MemoryCopy:
     """One index that is updated from ``source`` (None: there are no documents to compare with).
 
@@ -51,7 +66,7 @@ class MemoryCopy:
 
     def __init__(
         self,
-        location: IndexLocation,
+        location: Location,
         source: DocumentSource | None,
         provider: EmbeddingProvider,
         progress: Progress = silent,

@@ -228,6 +228,9 @@ class SiteOptions:
             raise ConfigError("site.folder is empty. Name the folder of the built site, or leave the key out.")
 
 
+BUNDLED_MODEL = "all-MiniLM-L6-v2-docs"
+"""The name of the model in Anvil's package, which an empty ``embedding.model`` selects."""
+
 PROVIDERS_HELP = "local (default), openai, none (keywords only)"
 """The embedding providers, in the help of commands."""
 

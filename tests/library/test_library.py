@@ -20,7 +20,8 @@ import apsw
 import pytest
 
 import anvil
-from anvil.embedding.provider import PROVIDERS, CachedProvider, Embedded, EmbeddingProvider
+from anvil.embedding.provider import PROVIDERS, CachedProvider, EmbeddingProvider
+from anvil.embedding.vectors import Embedded
 from anvil.errors import (
     AnvilError,
     ArtifactError,

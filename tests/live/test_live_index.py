@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.embedding.provider import PROVIDERS, Embedded, EmbeddingProvider
+from anvil.embedding.provider import PROVIDERS, EmbeddingProvider
+from anvil.embedding.vectors import Embedded
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.index_file import publish
 from anvil.index_file.table_rows import ChunkText
