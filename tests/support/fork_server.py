@@ -322,6 +322,7 @@ def _new_server(name: str) -> _ForkServer:
     ours, theirs, listener = _sockets(f"{folder.name}/socket")
     # No thread of numpy's; no message of onnxruntime's to its makers.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", **QUIET}
+    environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # memory on huge pages: half of the page faults
     command = [sys.executable, "-m", __name__, name, str(theirs.fileno()), str(listener.fileno())]
     with cold(), theirs, listener:
         process = subprocess.Popen(
@@ -359,6 +360,7 @@ def main(name: str, connection: int, listener: int, tests: Sequence[str]) -> Non
     threads = [Path(f"/proc/self/task/{each}/comm").read_text() for each in os.listdir("/proc/self/task")]
     assert name != WORKER or len(threads) == 1, f"a module of tests has started a thread, which forks lack: {threads}"
     gc.collect()
+    gc.set_threshold(20_000, 20, 20)  # a program of a test lives for less than a second
     gc.freeze()  # the forked programs share these objects' memory
     _use_huge_pages()
     with socket.socket(fileno=connection) as served, socket.socket(fileno=listener) as listening:

@@ -61,10 +61,10 @@ def letters(text: str) -> str:
     return "".join(each for each in re.sub(r":[a-z-]+:", "", text).casefold() if each.isalnum())
 
 
-@pytest.mark.parametrize("name", SITES)
+@pytest.mark.parametrize("name", ["own", "harbour", "toolbox"])
 def test_the_address_of_each_section_leads_to_its_heading(built: Built, browser: Browser, name: str) -> None:
     site, seen = built(name), 0
-    step = 20 if name == "own" else 3 if name == "harbour otherwise" else 1
+    step = 20 if name == "own" else 1
     pages = list(site.sections())[::step]  # the rest, of the same kind, is read without a browser below
     with hosted(site.built) as base:
         for document, sections in pages:
@@ -241,11 +241,10 @@ def test_the_index_is_fresh_beside_its_documents_until_one_is_edited(built: Buil
 
 
 def test_a_second_build_gives_the_same_bytes(built: Built) -> None:
-    for name in ("harbour", "toolbox"):
-        site = built(name)
-        first = site.index.read_bytes()
-        mkdocs_sites.build(site.folder)
-        assert site.index.read_bytes() == first
+    site = built("harbour")
+    first = site.index.read_bytes()
+    mkdocs_sites.build(site.folder)
+    assert site.index.read_bytes() == first
 
 
 # --- our own ---------------------------------------------------------------------------------------------------
