@@ -506,10 +506,11 @@ def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, m
     about = json.loads((model / "model.json").read_text("utf-8"))
     (model / "model.json").write_text(json.dumps(about | {"name": "mine", "query_prefix": "q: "}), "utf-8")
     mine = Config(embedding=EmbeddingSettings(model=str(model)))
-    assert told(mine).endswith("the current model is mine. Rebuild the index, or leave embedding.model empty.")
+    assert told(mine).endswith(f"the current model is mine. Rebuild the index, or {way}")
     with anvil.open(docs, tmp_path / "i.db", config=mine) as built:
         built.index()
-    assert told(Config()).endswith("is all-MiniLM-L6-v2-docs. Rebuild the index, or set embedding.model to that model.")
+    way = "set embedding.provider to 'local' and embedding.model to 'mine'."
+    assert told(Config()).endswith(f"is all-MiniLM-L6-v2-docs. Rebuild the index, or {way}")
     none = told(Config(embedding=EmbeddingSettings(provider="none")))
     assert none == f"{asked}mine, set embedding.provider to 'local' and embedding.model to 'mine'."
 
