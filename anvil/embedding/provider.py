@@ -211,7 +211,8 @@ def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, st
 def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str:
     """Why the ``current`` provider cannot query an index whose vectors another model made, and what to set."""
     name, model = meta["embedding_provider"], meta["embedding_model"]
-    which = "leave embedding.model empty" if model == BUNDLED_MODEL else f"embedding.model to {model!r}"
+    # a model in a folder is not set by its name
+    which = "leave embedding.model empty" if model == BUNDLED_MODEL else "embedding.model to the model of the index"
     both = f"set embedding.provider to {name!r} and {which}"
     if current.name == "none":
         return f"keywords only were asked for (embedding provider none). To use the index's vectors of {model}, {both}."

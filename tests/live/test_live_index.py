@@ -509,10 +509,10 @@ def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, m
     assert told(mine).endswith(f"the current model is mine. Rebuild the index, or {way}")
     with anvil.open(docs, tmp_path / "i.db", config=mine) as built:
         built.index()
-    way = "set embedding.provider to 'local' and embedding.model to 'mine'."
+    way = "set embedding.provider to 'local' and embedding.model to the model of the index."
     assert told(Config()).endswith(f"is all-MiniLM-L6-v2-docs. Rebuild the index, or {way}")
     none = told(Config(embedding=EmbeddingSettings(provider="none")))
-    assert none == f"{asked}mine, set embedding.provider to 'local' and embedding.model to 'mine'."
+    assert none == f"{asked}mine, set embedding.provider to 'local' and embedding.model to the model of the index."
 
 
 # --- the first build ---------------------------------------------------------------------------------------
