@@ -61,7 +61,7 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
         meta, counts = reader.meta(), reader.counts()
         name = generations.generation_name(client.address.collection, meta["digest"], meta["checksum"])
         is_exported = generations.pointed(client) == name
-        if is_exported and not reading.whole(client, name):
+        if is_exported and not generations.is_whole(client, name):
             # A server drops no collection that an alias points at.
             client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
             is_exported = False
@@ -177,7 +177,7 @@ class _Export:
             self._target.put_json(generations.WORDS, number, bucket)
         mean, above = ([], 0.0) if table is None else _mean(table)
         average = self._reader.average_length()
-        about = About(self._meta, self._counts, self._target.rows(), average, len(buckets), mean, above)
+        about = About(self._meta, self._counts, average, len(buckets), mean, above)
         self._target.put_json(generations.ABOUT, 0, {"layout": generations.LAYOUT, **asdict(about)})
 
 

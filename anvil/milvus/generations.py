@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from anvil.errors import ArtifactRejected, FetchError
@@ -125,14 +124,13 @@ class PageEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The manifest and the statistics of an exported index. ``rows``: kind -> number of rows, without these.
+    """The manifest and the statistics of an exported index.
 
     The mean cosine of a question to all chunks is about its product with ``mean``, plus ``above``.
     """
 
     meta: dict[str, str]
     counts: dict[str, int]
-    rows: dict[str, int]
     average: float
     buckets: int
     mean: list[float]
@@ -257,6 +255,11 @@ def existing(client: Client) -> set[str]:
     return {name for name in names if name}
 
 
+def is_whole(client: Client, generation: str) -> bool:
+    """Whether a server still has all collections of a generation."""
+    return {f"{generation}_{kind}" for kind in KINDS} <= set(client.ask("list_collections"))
+
+
 def drop(client: Client, generation: str) -> None:
     """Remove a generation, first its ``chunks``. The server refuses that when an alias points at it, so a generation
     that another export just selected stays complete."""
@@ -287,9 +290,6 @@ class Generation:
         for row, piece in pieces(kind, number, compact(value)):
             self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
 
-    def rows(self) -> dict[str, int]:
-        return {kind: self.written[kind] + len(self._rows[kind]) for kind in KINDS}
-
     def _send(self, kind: str) -> None:
         rows = self._rows[kind]
         if rows:
@@ -306,7 +306,9 @@ class Generation:
             self.client.ask("flush", name, timeout=WRITE_TIMEOUT_S)
             self.client.ask("create_index", name, _indexes(kind), timeout=INDEX_TIMEOUT_S)
             self.client.ask("load_collection", name, timeout=INDEX_TIMEOUT_S)
-            row_count = count(partial(self.client.ask, "query", name), timeout=WRITE_TIMEOUT_S)
+            fields = {"output_fields": ["count(*)"], "consistency_level": "Strong"}  # with what was just written
+            counted = self.client.ask("query", name, filter="", timeout=WRITE_TIMEOUT_S, **fields)
+            row_count = int(counted[0]["count(*)"])
             if row_count != self.written[kind]:
                 raise FetchError(
                     f"Milvus has {row_count:,} rows of {name}, but {self.written[kind]:,} were written. Export again."
@@ -319,12 +321,6 @@ def point(client: Client, generation: str) -> str | None:
     step = "create_alias" if before is None else "alter_alias"
     client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
     return before
-
-
-def count(query: Callable[..., Any], within: str = "", **more: Any) -> int:
-    """The number of rows of a collection, with those that were just written. ``query``: asks it."""
-    counted = query(filter=within, output_fields=["count(*)"], consistency_level="Strong", **more)
-    return int(counted[0]["count(*)"])
 
 
 def without_others(client: Client, current: str | None) -> None:

@@ -139,7 +139,6 @@ class MilvusReader:
             return About(
                 meta={str(key): str(value) for key, value in about["meta"].items()},
                 counts={str(key): int(value) for key, value in about["counts"].items()},
-                rows={str(kind): int(about["rows"][kind]) for kind in generations.KINDS},
                 average=float(about["average"]),
                 buckets=int(about["buckets"]),
                 mean=list(map(float, about["mean"])),
@@ -356,20 +355,6 @@ class MilvusReader:
 def _words(fields: Mapping[str, Any]) -> Words:
     columns = f"{fields['words']} ".split(generations.COLUMN_SEPARATOR)
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
-
-
-def whole(client: Client, generation: str) -> bool:
-    """Whether all rows of a generation exist, by Milvus' own count."""
-    parts = f"id >= {generations.part(generations.ABOUT + 1, 0)}"
-    try:
-        reader = MilvusReader(client, generation)
-        row_counts = {
-            kind: generations.count(partial(reader._ask, "query", kind), parts if kind == "parts" else "")
-            for kind in generations.KINDS
-        }
-    except (ArtifactRejected, Gone):
-        return False
-    return row_counts == reader.about.rows
 
 
 def opened(client: Client) -> MilvusReader:
