@@ -38,9 +38,7 @@ VERSION_NUMBER = lazy_pattern(
     re.I,
 )
 """The name of a folder with a version of the documentation: ``v2``, ``1.x``, ``1.2rc1``."""
-VERSION_NAMES = frozenset(
-    {"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge", "develop"}
-)
+VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
 """Names of such folders, where others are numbers."""
 
 

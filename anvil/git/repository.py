@@ -68,9 +68,14 @@ class Repository:
         Raises :class:`GitError` for one that cannot be read: broken, owned by another user, or with SHA-256 ids.
         """
         where = Path(os.path.realpath(path))
-        # By hand: for a folder in which it finds none, libgit2 does not say which one was broken.
+        # By hand: for a folder in which it finds none, libgit2 does not say which one was broken. As in git, a ceiling
+        # does not hold for the folder itself.
+        limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+        ceilings = {os.path.realpath(limit) for limit in limits if limit}
         broken: Path | None = None
         for folder in (where, *where.parents):
+            if str(folder) in ceilings and folder != where:
+                break
             mark = folder / ".git"
             if mark.is_file() or (mark / "HEAD").exists():
                 return cls(open_repository(folder), folder)

@@ -301,7 +301,7 @@ class _Expansion:
         the folders that sites of MkDocs mostly name as ``base_path`` of their snippets."""
         if len(path) > 500 or "\\" in path or "\0" in path or "://" in path or path.startswith("~"):
             return
-        above = [self.look.root.removeprefix(".")]
+        above = [self.look.root if self.look.root != "." else ""]
         while above[-1] and len(above) <= MAX_PARENT_FOLDERS:
             above.append(posixpath.dirname(above[-1]))
         own = posixpath.join(above[0], posixpath.dirname(self.page))

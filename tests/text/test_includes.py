@@ -96,6 +96,10 @@ def test_each_syntax(text: str, expected: list[str]) -> None:
     assert added(text, expanded(text, **files)) == expected
 
 
+def test_a_documentation_folder_may_begin_with_a_dot() -> None:
+    assert "docs/x.py" not in expanded("{* x.py *}\n", root=".docs", docs__xDOTpy="another folder\n").files
+
+
 @pytest.mark.parametrize(
     "text",
     [
