@@ -152,17 +152,11 @@ def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsRepo
         return report
     if (docs.digest, docs.url) == (before.digest, before.url):
         return report
-    if (docs.source, docs.url) != (before.source, before.url):
-        what = f"It was from {before.source} {before.url} before"
-    elif docs.commit != before.commit and docs.tag == before.tag:
-        what = (
-            f"The tag {docs.tag} was the commit {(before.commit or 'none')[:12]}, and is {(docs.commit or 'none')[:12]}"
-        )
-    elif docs.anvil_version != before.anvil_version or docs.folder != before.folder:
+    if (docs.url, docs.commit) == (before.url, before.commit) and docs.anvil_version is not None:
         return report  # the same pages, read in another way
-    else:
-        what = f"Its publisher replaced it: the digest was {before.digest[:12]}, and is {docs.digest[:12]}"
-    return replace(report, notes=(*report.notes, f"The same version has other documentation now. {what}."))
+    commit = f" at {before.commit[:12]}" if before.commit else ""
+    was = f"It was from {before.source} {before.url}{commit}, with the digest {before.digest[:12]}."
+    return replace(report, notes=(*report.notes, f"The same version has other documentation now. {was}"))
 
 
 def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> list[DocsReport]:

@@ -60,7 +60,6 @@ class Packages:
 
     def __init__(self, options: DepsOptions, base: Path, log: AttemptLog, progress: Progress) -> None:
         self._options = options
-        self._base = base
         self._log = log
         self._progress = progress
         self._registries = package_registry.registries(options)
