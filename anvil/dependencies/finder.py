@@ -64,7 +64,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def __init__(self, config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> None:
         if config.table(FetchOptions).require_attestation and not attestation.is_installed():
             raise ConfigError(
-                "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "
+                "fetch.require_attestation is set, and verifying attestations needs the extra attest. "
                 f"Install it: {installation.install_extras('attest')}"
             )
         self._config, self._fetch = config, config.table(FetchOptions)

@@ -1,5 +1,4 @@
-"""Attestations of indexes: who built one and who must have. They are found beside an index or at GitHub, verified, and
-remembered in the cache.
+"""Attestations of indexes: who built one and who must have. They are read, verified, and remembered in the cache.
 
 Sigstore's own library verifies them offline: no server is asked. The package is an extra. Its root of trust, the keys
 of the public Sigstore, comes with it.
@@ -210,7 +209,7 @@ class Examiner:
             )
         if not is_installed():
             raise ConfigError(
-                f"{shown} must have an attestation, and verifying it needs the package sigstore. "
+                f"{shown} must have an attestation, and verifying it needs the extra attest. "
                 f"Install it: {installation.install_extras('attest')}"
             )
 
@@ -255,7 +254,7 @@ class Examiner:
                 raise NotAttested("it has no attestation")
             if not is_installed():
                 install = installation.install_extras("attest")
-                note = f"Its attestation is not verified: that needs the package sigstore. Install it: {install}"
+                note = f"Its attestation is not verified: that needs the extra attest. Install it: {install}"
                 return Examined(None, (note,))
             chosen = self._chosen(verify(bundles, sha256, rule.trusted_root))
         except NotAttested as error:
@@ -314,6 +313,7 @@ def of_bytes(data: bytes, shown: str) -> list[str]:
 
 
 def parsed(text: str, shown: str) -> list[str]:
+    """The bundles in the text of a file. Raises :class:`NotAttested`."""
     try:
         return bundles(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""GitHub's API: its address, a message for each error status, and indexes in artifacts and releases.
+"""GitHub as a source of indexes: its API, a message for each error status, artifacts, releases, and attestations.
 
 Of the artifacts with one name, the one is taken whose commit is the nearest ancestor of the local HEAD, else the newest
 of the default branch. Artifacts of forks are ignored, because anyone can open a pull request that uploads one.
@@ -58,8 +58,7 @@ class GitHubSource:
         """Where HEAD selects the artifact, it contains the repository."""
         root = None
         with suppress(GitError, SourceError):
-            is_of_head = head is not None and self.address.kind == "artifact"
-            repository = Repository.discover(head) if head is not None and is_of_head else None
+            repository = Repository.discover(head) if head is not None and self.address.kind == "artifact" else None
             root = repository and repository.root
         return "\n".join((api_url(), self.address.shown, str(root or "")))
 

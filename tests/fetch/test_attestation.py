@@ -238,7 +238,7 @@ def test_without_the_package_a_note_says_how_to_install_it(
     found = get(site.url)
     assert found.attestation is None
     (note,) = found.notes
-    assert note.startswith("Its attestation is not verified: that needs the package sigstore. Install it: ")
+    assert note.startswith("Its attestation is not verified: that needs the extra attest. Install it: ")
     assert "[attest]" in note
     del site.answers[BESIDE]
     assert get(site.url).notes == ()
