@@ -10,7 +10,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.doctor.examination import Examination, ExaminedProject, Finding
@@ -20,9 +19,6 @@ from anvil.formats.characters import script_names
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.wording import listed
-
-if TYPE_CHECKING:
-    pass
 
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers", "watchfiles")
 """Packages with compiled code. They can be installed and still fail to load, so each is imported."""
