@@ -87,6 +87,7 @@ def _installed_version(rows: Mapping[str, Any], project: str, name: str) -> Iter
 
 
 def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """(name, version) of what a project names itself, packages for development among them."""
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         names = table.get(key)
         yield from names.items() if isinstance(names, dict) else ()

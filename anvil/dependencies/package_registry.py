@@ -1,4 +1,5 @@
-"""The registries of packages: their addresses, what they say about one version, and requests to them.
+"""The registries of packages: their addresses, and requests to them. What npm and PyPI say about a version is read in
+``npm_ecosystem`` and ``python_ecosystem``.
 
 A host that the user's environment names is trusted to be anywhere. A host from a configuration file, which comes with a
 checkout, must be public, like those that packages name.

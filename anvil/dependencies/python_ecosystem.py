@@ -97,6 +97,7 @@ def _requirements(text: str) -> LockedPackages:
 
 
 def _of_pyproject(text: str) -> Iterator[Dependency]:
+    """The packages of the project, of its extras, and of its groups, such as that for development."""
     project = data_formats.read_toml(text)
     extras = _values(value_at(project, "project", "optional-dependencies"))
     lists = [value_at(project, "project", "dependencies"), *extras, *_values(project.get("dependency-groups"))]
