@@ -84,7 +84,7 @@ class Runner:
             shown[note.level] += 1
             if most is None or shown[note.level] <= most:
                 self.annotate(*note)
-            else:
+            else:  # GitHub shows no more of a step
                 Runner.annotate(self, *note)
 
     def output(self, values: Mapping[str, str]) -> None:

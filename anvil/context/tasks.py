@@ -61,8 +61,8 @@ def tasks_of(path: str, metadata: Mapping[str, Any], known: TaskMarks) -> tuple[
     boxes = metadata.get(TASKS_KEY, [])
     tasks = [
         TaskItem(path, line, text, status, heading, mark)
-        for line, text, mark, heading, _ in boxes
+        for line, text, mark, heading, *_ in boxes
         if (status := known.status(mark)) is not None
     ]
-    groups = {group for _, _, mark, _, group in boxes if known.status(mark)}
-    return tuple(tasks), tuple(line for line, _, mark, _, group in boxes if group in groups and not known.status(mark))
+    groups = {group for _, _, mark, *_, group in boxes if known.status(mark)}
+    return tuple(tasks), tuple(line for line, _, mark, *_, group in boxes if group in groups and not known.status(mark))
