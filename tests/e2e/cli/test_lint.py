@@ -210,4 +210,5 @@ def test_the_built_site_is_looked_up(root: Path) -> None:
     assert "There is no folder" in complaint("lint", "docs", "--site", "nowhere", cwd=root)
     done = program("ci", "lint", "--docs", "docs", "--site", "out", cwd=root, code=1)
     assert "the site has nothing at /b/address" in done.stdout and "gone.md" not in done.stdout
+    assert "\n1 error in 1 page\n" in done.stdout
     program("ci", "lint", "--docs", "docs", "--site", "nowhere", cwd=root, code=2)
