@@ -76,6 +76,7 @@ async def serve(
                 log_config=None,  # anvil.server.logs configured it
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # uvicorn would believe those of this machine
                 timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
                 lifespan="on",  # the SDK's manager of requests runs in it
                 ws="none",
