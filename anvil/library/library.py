@@ -432,7 +432,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         """Where this runs and what it can read; ``check_path``: a path to test."""
         from anvil.library.server_info import library_info
 
-        return library_info(self.path, self.config, self.provider, self.transport, self.list_libraries, check_path)
+        return library_info(self.path, self.config, self.provider, self.transport, check_path)
 
     # --- changes -----------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import getpass
 import os
 import platform
-from collections.abc import Callable
 from pathlib import Path
 
 from anvil._version import __version__
@@ -14,27 +13,15 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError
 from anvil.library import document_formats
 from anvil.library.settings import LibraryOptions
-from anvil.library.values import Libraries, LibraryInfo, LibrarySummary, PathCheck
+from anvil.library.values import LibraryInfo, PathCheck
 from anvil.settings.schema import Config
 
 
 def library_info(
-    index: Path,
-    config: Config,
-    provider: EmbeddingProvider,
-    transport: str,
-    list_libraries: Callable[[], Libraries],
-    check_path: str | None,
+    index: Path, config: Config, provider: EmbeddingProvider, transport: str, check_path: str | None
 ) -> LibraryInfo:
-    """All that is known of the process and the library file ``index``. It never fails: its notes say what is not
-    known."""
+    """What is known of the process and the library file ``index``, which is not opened. It never fails."""
     formats = document_formats.available(config.table(LibraryOptions))
-    summaries: tuple[LibrarySummary, ...] = ()
-    notes: tuple[str, ...] = ()
-    try:
-        summaries = list_libraries().libraries
-    except AnvilError as error:
-        notes = (str(error),)
     try:
         model = f"{provider.name}: {config.embedding.model or provider.model}"
     except AnvilError as error:
@@ -55,9 +42,6 @@ def library_info(
         user=user,
         formats=formats,
         missing_formats=tuple(ending for ending in document_formats.BY_ENDING if ending not in formats),
-        documents=sum(summary.document_count for summary in summaries),
-        chunks=sum(summary.chunk_count for summary in summaries),
-        notes=notes,
         path_check=path_check(check_path) if check_path is not None else None,
     )
 

@@ -226,7 +226,4 @@ class LibraryInfo:
     user: str
     formats: tuple[str, ...]
     missing_formats: tuple[str, ...]
-    documents: int
-    chunks: int
-    notes: tuple[str, ...] = field(default=())
     path_check: PathCheck | None = field(default=None, metadata=OPTIONAL)

@@ -126,7 +126,6 @@ def questions(library: Library) -> dict[str, Callable[[], Any]]:
         "list": lambda: library.list_documents(),
         "libraries": lambda: library.list_libraries(),
         "read": lambda: library.get_document(library.doc_id_of("t.md")),
-        "info": lambda: library.server_info(),
         "prune": lambda: library.prune(),
         "update": lambda: library.update_document(library.doc_id_of("t.md"), {"a": 1}),
         "replace": lambda: library.ingest_content("# Tides\n\nNow at six.", "t.md"),
