@@ -1,6 +1,7 @@
 """The site generators that Anvil knows: how their pages are recognized, and what is particular about them.
 
-Most need no row, because the rules for all pages fit theirs. To add one, add a row to :data:`GENERATORS`.
+Most need no row, because the rules for all pages, :data:`anvil.sites.page_content.GENERIC`, fit theirs. To add one, add
+a row to :data:`GENERATORS`.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ FOR_PRINTING = "it is all pages again, for printing"
 class Generator:
     """What is particular about the pages of a generator or a theme.
 
-    ``meta`` begins the text of ``<meta name="generator">``, in lower case. ``markup`` is a CSS selector of an element
-    that only its pages have. ``content``: selectors of the content element; the first that matches is used. ``ignore``:
-    a selector list of elements that are no part of the content. ``blocks``: a selector of inline elements that the
-    theme shows as blocks. ``entries``: a selector of what begins an entry of an API that has no heading. ``title``: a
-    selector of the page's title, where that is no heading of the content. ``address``: where its configuration has the
-    address of the site. ``left_out``: patterns of the paths of HTML files that are no pages, each with the reason.
+    ``meta`` begins the text of ``<meta name="generator">``, in lower case; of several, one does. ``markup`` is a CSS
+    selector of an element that only its pages have. ``content``: selectors of the content element; the first that
+    matches is used. ``ignore``: a selector list of elements that are no part of the content. ``blocks``: a selector of
+    inline elements that the theme shows as blocks. ``entries``: a selector of what begins an entry of an API that has
+    no heading. ``title``: a selector of the page's title, where that is no heading of the content. ``address``: where
+    its configuration has the address of the site. ``left_out``: patterns of the paths of HTML files that are no pages,
+    each with the reason.
     """
 
     name: str
-    meta: str = ""
+    meta: str | tuple[str, ...] = ""
     markup: str = ""
     content: tuple[str, ...] = ()
     ignore: str = ""
@@ -37,57 +39,12 @@ class Generator:
     left_out: tuple[tuple[str, str], ...] = ()
 
 
-_CONTENT = ".content:not(td, [class*=block] > *)"
+CONTENT_CLASS = ".content:not(td, [class*=block] > *)"
 """Not that of a block or a cell in pages of Asciidoctor."""
-_NO_SECTION = ":not(.section, [class*=level])"
-"""No section below a heading such as "Content", whose id is made of the heading."""
-ARTICLES = "article:is(main *, [role=main] *)"
-GENERIC = Generator(
-    "all",
-    content=(
-        "section.normal",
-        *(ARTICLES, "main", "[role=main]", "article"),
-        f":is(div, section, td){_NO_SECTION}:is(#content, #main-content, #page-content, #bodyColumn)",
-        *("body article", _CONTENT, "body"),
-    ),
-    ignore="""
-        nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
-        [aria-hidden=true]:not([role=tabpanel], .starlight-aside__title, .rp-tabs__content__item),
-        [style='display:none']:not([role=tabpanel]), .sr-only,
-        [style='display: none']:not([role=tabpanel]), [role=dialog],
-        a:is([data-toggle=modal], [data-bs-toggle=modal]):not(:has(img)),
-        .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .page-nav,
-        a:is([rel~=prev], [rel~=next]), .edit-page-link,
-        :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
-        .anchorjs-link, .heading-link),
-        .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc,
-        :is(h2, h3, h4):has(+ #markdown-toc):not(h2:has(+ * + h3, + * + hr + h3), h3:has(+ * + h4, + * + hr + h4)),
-        .table-of-contents, [class*=mini-toc], [role=menu], .copybtn, .copy-button, .clipboard-copy-txt,
-        .jp-InputPrompt, .jp-OutputPrompt,
-        :is(.nbinput, .nboutput) > .prompt, body > header:not(#title-block-header),
-        body > footer, main > footer, article > footer, form[role=search],
-        button:not([role=tab], li > :has(+ ul), h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *,
-        :has(> code), :has(> button:nth-of-type(8)) > *),
-        aside.footnote > .label,
-        .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
-        .reversefootnote, span.backrefs, td.linenos, td.gl, td.gutter, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
-        .line-numbers-rows, pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter),
-        div.fragment :is(.lineno, .ttc),
-        div[class*=language-] > span.lang, [role=tabpanel] > :is(.vp-tab-title, .vp-code-tab-title),
-        semantics:has(> annotation[encoding='application/x-tex']) > :not(annotation),
-        semantics > annotation:not([encoding='application/x-tex']), math[alttext]:not(:has(annotation)) > *,
-        .md-source-file, .md-content__button, .md-feedback, .md-tags, .md-header, .md-tabs, .md-footer,
-        .footer, #footer, .site-footer, footer:not(article *, main *, section *, blockquote *, li *)
-    """,
-    entries="dt.sig",  # as Sphinx's autodoc writes it
-)
-"""The rules for all pages. Those of the page's generator come first."""
-UNKNOWN = Generator("unknown")
-"""A page that names no generator and has the markup of none."""
 _HUGO = Generator(
     "hugo",
     meta="hugo",
-    content=(".td-content", "article.markdown", f"main {_CONTENT}"),
+    content=(".td-content", "article.markdown", f"main {CONTENT_CLASS}"),
     ignore=".feedback--title, .feedback--question, .feedback--response, .td-page-meta__lastmod",
     address="baseURL in hugo.toml",
 )
@@ -254,6 +211,35 @@ GENERATORS = (
         ignore=".phpdocumentor-breadcrumbs, .phpdocumentor-element__package, .phpdocumentor-search-results",
         title=".phpdocumentor-content__title",
     ),
+    Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",)),
+    Generator(
+        "documenter",
+        markup="#documenter",
+        content=("article.content",),
+        entries=".docstring > header, .docstring > summary",
+    ),
+    Generator(
+        "jazzy",
+        markup="link[href$='css/jazzy.css']",
+        ignore=".declaration > h4, .aside-title, .slightly-smaller",
+        entries="li.item > div:has(> code > .token)",
+        left_out=((r"(?:.*/)?docsets/.*", "it is a copy for programs that show documentation"),),
+    ),
+    Generator("docbook", meta=("docbook", "gtk-doc"), ignore=".navigation, .navheader, .navfooter, td.listing_lines"),
+    Generator(
+        "texinfo",
+        meta=("makeinfo", "texi2any", "gnu texinfo"),
+        ignore="div.header, .nav-panel, .contents, .contents-heading",
+        entries="dt[id^=index-]",
+    ),
+    Generator(
+        "haddock",
+        markup="#module-header",
+        ignore="a.link, a.selflink",
+        entries=".top > .src",
+        title="#module-header > .caption",
+    ),
+    Generator("nodejs", markup="#apicontent", content=("#apicontent",)),
     Generator("quartz", markup="#quartz-root", content=(".center",), ignore=".content-meta, ul.tags"),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""

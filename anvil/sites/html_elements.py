@@ -44,12 +44,12 @@ def begins_row(cell: Element) -> bool:
     return before is None or "col-last" in classes(before)
 
 
-_ENTRY_NAME = ".name, .method-name, .documentableName"
+_ENTRY_NAME = ".name, .method-name, .documentableName, .token, .docstring-binding, .def, .def-name"
 
 
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
     """The name, the id and the signature of an entry of an API that begins with an element, in pages of Sphinx, pdoc,
-    RDoc and Scaladoc. In Sphinx's, an entry without an id has no name."""
+    RDoc, Scaladoc and others. In Sphinx's, an entry without an id has no name."""
     if "sig" in classes(node):
         own = node.attributes.get("id") or ""
         return (signature_name(node) or text_of(node, skipped)) if own else "", own, text_of(node, skipped)

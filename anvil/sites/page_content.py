@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from anvil.sites import html_tree
-from anvil.sites.generators import ARTICLES, GENERATORS, GENERIC, UNKNOWN, Generator
+from anvil.sites.generators import CONTENT_CLASS, GENERATORS, Generator
 from anvil.sites.html_tree import Element, Tree
 from anvil.text.rendered_sections import Heading
 from anvil.text.visible_text import APART
@@ -56,6 +56,53 @@ class PageRules(NamedTuple):
 
 
 NO_RULES = PageRules()
+
+
+_NO_SECTION = ":not(.section, [class*=level])"
+"""No section below a heading such as "Content", whose id is made of the heading."""
+ARTICLES = "article:is(main *, [role=main] *)"
+GENERIC = Generator(
+    "all",
+    content=(
+        "section.normal",
+        *(ARTICLES, "main", "[role=main]", "article"),
+        f":is(div, section, td){_NO_SECTION}:is(#content, #main-content, #page-content, #bodyColumn)",
+        *("body article", CONTENT_CLASS, "body"),
+    ),
+    ignore="""
+        nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
+        [aria-hidden=true]:not([role=tabpanel], .starlight-aside__title, .rp-tabs__content__item),
+        [style='display:none']:not([role=tabpanel]), .sr-only,
+        [style='display: none']:not([role=tabpanel]), [role=dialog],
+        a:is([data-toggle=modal], [data-bs-toggle=modal]):not(:has(img)),
+        .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .page-nav,
+        a:is([rel~=prev], [rel~=next]), .edit-page-link,
+        :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
+        .anchorjs-link, .heading-link),
+        .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc,
+        :is(h2, h3, h4):has(+ #markdown-toc):not(h2:has(+ * + h3, + * + hr + h3), h3:has(+ * + h4, + * + hr + h4)),
+        .table-of-contents, [class*=mini-toc], [role=menu], .copybtn, .copy-button, .clipboard-copy-txt,
+        .jp-InputPrompt, .jp-OutputPrompt,
+        :is(.nbinput, .nboutput) > .prompt, body > header:not(#title-block-header),
+        body > footer, main > footer, article > footer, form[role=search],
+        button:not([role=tab], li > :has(+ ul), h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *,
+        :has(> code), :has(> button:nth-of-type(8)) > *),
+        aside.footnote > .label,
+        .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
+        .reversefootnote, span.backrefs, td.linenos, td.gl, td.gutter, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
+        .line-numbers-rows, pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter),
+        div.fragment :is(.lineno, .ttc),
+        div[class*=language-] > span.lang, [role=tabpanel] > :is(.vp-tab-title, .vp-code-tab-title),
+        semantics:has(> annotation[encoding='application/x-tex']) > :not(annotation),
+        semantics > annotation:not([encoding='application/x-tex']), math[alttext]:not(:has(annotation)) > *,
+        .md-source-file, .md-content__button, .md-feedback, .md-tags, .md-header, .md-tabs, .md-footer,
+        .footer, #footer, .site-footer, footer:not(article *, main *, section *, blockquote *, li *)
+    """,
+    entries="dt.sig",  # as Sphinx's autodoc writes it
+)
+"""The rules for all pages. Those of the page's generator come first."""
+UNKNOWN = Generator("unknown")
+"""A page that names no generator and has the markup of none."""
 
 
 class Content(NamedTuple):

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from anvil.site_markdown.page_file import with_images
 from anvil.sites import html_tree
-from anvil.sites.generators import GENERIC
 from anvil.sites.html_to_markdown import Converted, to_markdown
-from anvil.sites.page_content import PageRules, content_of
+from anvil.sites.page_content import GENERIC, PageRules, content_of
 from anvil.sites.site_pages import PageFacts, PageImage
 from anvil.text import references
 
