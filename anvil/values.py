@@ -98,19 +98,19 @@ class Block(NamedTuple):
     atomic: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """An item of a Markdown list with check boxes: its 1-based source line, its text and its breadcrumb.
+class Box(NamedTuple):
+    """An item of a list that has check boxes; its first paragraph has ``rows`` lines from the 1-based ``line`` on.
 
-    ``mark``: the character in its box, such as a space or ``x``; empty for an item without a box, which has no text
-    here. ``group`` is the same for the items of one list.
+    ``mark``: the text in its box, a blank or one or two characters; empty for an item without a box, which has no text
+    here. ``group``: the same for the items of one list. Of a parsed page, ``line`` counts in the source file.
     """
 
     line: int
-    text: str
+    rows: int
     mark: str
-    heading_path: str
-    group: int = 0
+    group: int
+    text: str = ""
+    heading_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class ParsedPage:
     metadata: Mapping[str, Any]
     sections: tuple[Section, ...]
     blocks: tuple[Block, ...]
-    tasks: tuple[Task, ...]
+    boxes: tuple[Box, ...]
 
 
 @dataclass(frozen=True, slots=True)

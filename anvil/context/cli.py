@@ -122,7 +122,7 @@ def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None
         kind = "task" if status == "all" else f"{status} task"
         output.say(f"There is no {kind} in {path or 'the artifacts'}.", err=True)
     for task in listed:
-        output.say(f"{task.artifactPath}:{task.line}: [{task.mark}] {task.text}")
+        output.say(str(task))
 
 
 @command.command("search", epilog='Example: anvil context search "how is a session ended?" --type spec')

@@ -8,12 +8,11 @@ from typing import Any
 
 from anvil.context.settings import TaskMarks
 from anvil.documents.document_source import SourceWrapper
-from anvil.values import Document, Skipped
+from anvil.values import Box, Document, Skipped
 
 TASKS_KEY = "anvil.tasks"
-"""The key of the tasks in a document's metadata: for each check box the line, text, mark, breadcrumb and group, as in
-:class:`anvil.values.Task`."""
-METADATA_VERSION = 7
+"""The key of the tasks in a document's metadata: a :class:`anvil.values.Box` with its fields for each check box."""
+METADATA_VERSION = 8
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 
@@ -36,6 +35,9 @@ class TaskItem:
     heading: str
     mark: str = " "
 
+    def __str__(self) -> str:
+        return f"{self.artifactPath}:{self.line}: [{self.mark}] {self.text}"
+
 
 class TaskedDocuments(SourceWrapper):
     """Documents with their check boxes in the metadata."""
@@ -48,7 +50,7 @@ class TaskedDocuments(SourceWrapper):
 
         page = markdown_sections.parse(document.text)
         # plans have lists of files, which Markdown joins with the steps below them: those have no mark
-        boxes = [[box.line, box.text, box.mark, box.heading_path, box.group] for box in page.tasks if box.mark]
+        boxes = [box._asdict() for box in page.boxes if box.mark]
         return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes})
 
     def plain(self, path: str) -> Document | Skipped:
@@ -58,11 +60,16 @@ class TaskedDocuments(SourceWrapper):
 
 def tasks_of(path: str, metadata: Mapping[str, Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
     """The tasks of a document by its metadata; and the lines of items in the same lists that have no known mark."""
-    boxes = metadata.get(TASKS_KEY, [])
+    boxes = [Box(**box) if isinstance(box, dict) else _earlier(*box) for box in metadata.get(TASKS_KEY, [])]
     tasks = [
-        TaskItem(path, line, text, status, heading, mark)
-        for line, text, mark, heading, *_ in boxes
-        if (status := known.status(mark)) is not None
+        TaskItem(path, box.line, box.text, status, box.heading_path, box.mark)
+        for box in boxes
+        if (status := known.status(box.mark)) is not None
     ]
-    groups = {group for _, _, mark, *_, group in boxes if known.status(mark)}
-    return tuple(tasks), tuple(line for line, _, mark, *_, group in boxes if group in groups and not known.status(mark))
+    groups = {box.group for box in boxes if known.status(box.mark)}
+    return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
+
+
+def _earlier(line: int, text: str, mark: str, heading: str, *rest: Any) -> Box:
+    """A box as earlier versions stored it, until the next ingestion."""
+    return Box(line, 1, mark, rest[-1], text, heading)

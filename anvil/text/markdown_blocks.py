@@ -13,10 +13,11 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from anvil.formats.characters import LINE_END
 from anvil.text.headings import label
+from anvil.values import Box
 
 _max_unicode, sys.maxunicode = sys.maxunicode, 0xFFFF
 try:
@@ -48,19 +49,6 @@ Heading = tuple[int, int, int, bool]
 
 A plain tuple, which the garbage collector does not follow: a page may have half a million.
 """
-
-
-class Box(NamedTuple):
-    """An item of a list that has check boxes; its first paragraph has ``rows`` lines from the 1-based ``line`` on.
-
-    ``mark``: the text in its box, a blank or one or two characters; empty for an item without a box. ``group``: the
-    line of the first item of its list.
-    """
-
-    line: int
-    rows: int
-    mark: str
-    group: int
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import Chunking, ChunkingOptions
 from anvil.text import front_matter
 from anvil.text.headings import UNTITLED, Anchors, attributes, breadcrumbs, plain
-from anvil.values import ROOT, Block, ParsedPage, Section, Task
+from anvil.values import ROOT, Block, Box, ParsedPage, Section
 
 if TYPE_CHECKING:
     from anvil.text.markdown_blocks import BlockStructure
@@ -59,7 +59,7 @@ def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
         metadata=metadata,
         sections=sections,
         blocks=_blocks(structure, lines),
-        tasks=_tasks(structure, lines, sections),
+        boxes=_boxes(structure, lines, sections),
     )
 
 
@@ -165,12 +165,13 @@ def _html_title(text: str, labels: Container[str]) -> str:
     return plain(text, labels) or (plain(image[1] or image[2] or "") if image else "")
 
 
-def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]) -> tuple[Task, ...]:
-    tasks: list[Task] = []
+def _boxes(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]) -> tuple[Box, ...]:
+    boxes: list[Box] = []
     index = 0
-    for line, rows, mark, group in structure.boxes:
-        while index + 1 < len(sections) and sections[index + 1].start <= lines.starts[line - 1]:
+    for box in structure.boxes:
+        while index + 1 < len(sections) and sections[index + 1].start <= lines.starts[box.line - 1]:
             index += 1
-        text = plain(lines.slice(line, rows).partition("]")[2], structure.labels) if mark else ""
-        tasks.append(Task(line - 1 + lines.first, text, mark, sections[index].heading_path, group))
-    return tuple(tasks)
+        text = plain(lines.slice(box.line, box.rows).partition("]")[2], structure.labels) if box.mark else ""
+        path = sections[index].heading_path
+        boxes.append(box._replace(line=box.line - 1 + lines.first, text=text, heading_path=path))
+    return tuple(boxes)

@@ -238,7 +238,7 @@ def test_damaged_state_is_made_anew(root: Path, damage: str, reads: list[str]) -
     again = run(root)
     assert (again.artifacts, again.tasks, again.chunks) == (first.artifacts, first.tasks, first.chunks)
     assert len(reads) == (KNOWN if damage in ("old", "index") else 0)
-    assert state(root)["version"] == 7 and len(state(root)["hashes"]) == KNOWN
+    assert state(root)["version"] == 8 and len(state(root)["hashes"]) == KNOWN
 
 
 def test_sizes_cut_anew(root: Path) -> None:

@@ -78,7 +78,7 @@ def check(source: str, page: ParsedPage) -> None:
         assert section.start_line is not None and section.end_line is not None
         assert section.start_line + within <= section.end_line + 1 <= page.first_line + len(lines)
         assert (section.heading_level == 0) == (section.heading_path == ROOT)
-    for task in page.tasks:
+    for task in page.boxes:
         assert task.heading_path in paths
 
 
@@ -105,7 +105,7 @@ def test_line_ends_change_offsets_only(end: str) -> None:
         ("A", 4, 7),
         ("A > B", 8, 10),
     ]
-    assert page.tasks[0].line == 10
+    assert page.boxes[0].line == 10
 
 
 def test_tabs_marks_and_a_missing_last_line_end() -> None:
@@ -164,8 +164,8 @@ def test_tasks() -> None:
     )
     page = parse(source)
     assert source.split("\n")[31] == "  - [ ] after a bare marker"
-    boxed = [task for task in page.tasks if task.mark in (" ", "x", "X")]
-    others = {task.line: task.mark for task in page.tasks if task not in boxed}
+    boxed = [task for task in page.boxes if task.mark in (" ", "x", "X")]
+    others = {task.line: task.mark for task in page.boxes if task not in boxed}
     assert others == {22: "", 26: "", 27: "y", 28: "", 29: "", 30: ""}
     assert [(task.line, task.text, task.mark != " ", task.heading_path) for task in boxed] == [
         (4, "before any heading", False, "(root)"),
