@@ -97,10 +97,9 @@ def compare(
 
 def _place(outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int | None]:
     """The page that a question is about, and the line to look at: where the page was edited, else its section."""
-    question = outcome.question
-    targets = [target for page in question.expect if (target := after.targets.get(page)) is not None]
+    targets = after.targets.of(outcome.question)
     if not targets:
-        first = outcome.answers[:1] if question.nothing else ()
+        first = outcome.answers[:1] if outcome.question.nothing else ()
         return next(((answer.file_path, answer.line) for answer in first), ("", 1))
     edited = {page.file_path: page.line for page in pages if page.kind in ("changed", "moved")}
     target = next((target for target in targets if target.file_path in edited), targets[0])
@@ -130,10 +129,9 @@ class _Replay:
         return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages))
 
     def _candidates(self, difference: Difference) -> list[ChangedPage]:
-        """The changed pages: those that the question expects, those among its results, then the others."""
+        """The changed pages: those that the question is about, those among its results, then the others."""
         before, after = difference.before, difference.after
-        names = [expectation.page for expectation in after.question.expect]
-        names += [answer.file_path for answer in (*after.answers, *before.answers)]
+        names = [*after.question.pages, *(answer.file_path for answer in (*after.answers, *before.answers))]
         order = {name: place for place, name in reversed(list(enumerate(names)))}
         return sorted(self._pages, key=lambda page: min(order.get(path, len(names)) for path in _paths(page)))
 
@@ -172,7 +170,7 @@ def _reason(difference: Difference, blame: ChangedPage | None, pages: Sequence[C
         return f"None of the {counted(len(pages), 'page')} that changed explains it alone."
     event = f"{blame.file_path} {_EDITED[blame.kind]}" + (f" from {blame.old_path}" if blame.old_path else "")
     after = difference.after
-    if after.question.pages & set(_paths(blame)):
+    if {*after.question.pages} & {*_paths(blame)}:
         return f"Because {event}."
     rank = next((n for n, answer in enumerate(after.answers, 1) if answer.file_path == blame.file_path), 0)
     overtook = difference.kind == "worse" and rank and (not after.rank or rank < after.rank)

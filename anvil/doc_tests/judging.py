@@ -55,10 +55,9 @@ class ExpectedParts:
         self.moved = moved or {}
         self._results: dict[Expectation, ExpectedPart | str] = {}
 
-    def get(self, expectation: Expectation) -> ExpectedPart | None:
-        """The page or section; None where there is none."""
-        result = self.find(expectation)
-        return result if isinstance(result, ExpectedPart) else None
+    def of(self, question: Question) -> list[ExpectedPart]:
+        """The pages and sections that the question is about, as far as there are any."""
+        return [part for each in question.expect if isinstance(part := self.find(each), ExpectedPart)]
 
     def find(self, expectation: Expectation) -> ExpectedPart | str:
         """The page or section; where there is none, why, with the closest names, to follow "expect"."""
@@ -107,7 +106,7 @@ def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
     problems = []
     for number, question in enumerate(suite.questions, 1):
         for expectation in question.expect:
-            if not any(targets.get(expectation) for targets in indexes):
+            if all(isinstance(targets.find(expectation), str) for targets in indexes):
                 location = f"line {question.line}" if question.line else f"question {number}"
                 problems.append(f"{suite.origin}, {location}: expect {indexes[0].find(expectation)}")
     if problems:
@@ -146,7 +145,7 @@ class Asker:
             self.notes.append(failure)
         request = SearchRequest(question.ask, count, max_chars=MAX_CHARS, mode=question.mode)
         results = self._searcher.search(request, vector)
-        targets = [target for page in question.expect if (target := self._targets.get(page)) is not None]
+        targets = self._targets.of(question)
         fitting = [[target for target in targets if self._fits(target, each.hit, each.row)] for each in results.ranked]
         return judge(
             question,

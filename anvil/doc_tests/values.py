@@ -78,8 +78,8 @@ class Question:
         return any(not expectation.section for expectation in self.expect)
 
     @property
-    def pages(self) -> frozenset[str]:
-        return frozenset(expectation.page for expectation in self.expect)
+    def pages(self) -> tuple[str, ...]:
+        return tuple(expectation.page for expectation in self.expect)
 
     @property
     def expected(self) -> str:
