@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -33,16 +33,27 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     return surfaces
 
 
-def _http(name: str, metavar: str, help: str) -> Callable[[options.F], options.F]:
-    """An option that is a field of :class:`HttpOptions`, with its variable."""
-    own = HttpOptions.__dataclass_fields__[name]
-    option = f"--{name.replace('_', '-')}"
-    return click.option(option, metavar=metavar, multiple=own.default == (), envvar=own.metadata["variable"], help=help)
+def _http(function: options.F) -> options.F:
+    """The fields of :class:`HttpOptions` that have a help as options, which the command gets as one value, ``http``."""
+    function = options.collected(HttpOptions, "http")(function)
+    for each in reversed([each for each in fields(HttpOptions) if each.metadata.get("help")]):
+        variable, is_repeatable = each.metadata["variable"], each.default == ()
+        function = click.option(
+            f"--{each.name.replace('_', '-')}",
+            type=click.IntRange(*each.metadata["range"]) if "range" in each.metadata else None,
+            default=each.default,
+            show_default=bool(each.default),
+            is_flag=each.default is False,
+            multiple=is_repeatable,
+            envvar=variable,
+            metavar=each.metadata["metavar"],
+            help=each.metadata["help"] + f" (repeatable; in {variable}, separated by spaces)." * is_repeatable,
+        )(function)
+    return function
 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
 @options.given(*options.PROJECT, kind=ServeRequest)
-@options.collected(HttpOptions, "http")
 @options.in_site
 @click.option(
     "--transport",
@@ -51,32 +62,7 @@ def _http(name: str, metavar: str, help: str) -> Callable[[options.F], options.F
     show_default=True,
     help="How clients connect: standard input and output, streamable HTTP, or SSE for older clients.",
 )
-@click.option(
-    "--host", envvar="ANVIL_HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or ANVIL_HOST)."
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free port.")
-@_http("token", "TEXT", "Bearer token that clients must send (better: ANVIL_TOKEN).")
-@_http("token_file", "FILE", "File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).")
-@_http(
-    "oauth_issuer",
-    "URL",
-    "Identity provider whose access tokens are accepted, by its issuer (repeatable; in ANVIL_OAUTH_ISSUER, separated "
-    "by spaces).",
-)
-@_http(
-    "oauth_resource", "URL", "With --oauth-issuer: this server's address for clients, for which tokens must be made."
-)
-@_http(
-    "oauth_scope",
-    "NAME",
-    "With --oauth-issuer: a scope that tokens must have (repeatable; in ANVIL_OAUTH_SCOPES, separated by spaces).",
-)
-@click.option("--insecure", is_flag=True, help="Allow --host other than loopback without a token.")
-@_http(
-    "allowed_host",
-    "NAME",
-    "Host name by which clients may call the server (repeatable; in ANVIL_ALLOWED_HOST, separated by spaces).",
-)
+@_http
 @click.option("--no-watch", is_flag=True, help="Do not watch files. Each query still checks them for changes.")
 @click.option(
     "--log-level",

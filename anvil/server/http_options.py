@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from anvil.errors import ConfigError
 from anvil.server.oauth import OAuthSettings
 from anvil.settings.index_url import LOOPBACK
 
+T = TypeVar("T")
 ANY_HOST = "*"
 _AFTER_BRACKET = re.compile(r"(?::\d*)?")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
@@ -46,10 +48,6 @@ def number(text: str, variable: str, meaning: str) -> int:
     return int(text)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(origin.lower().rstrip("/") for origin in text.split())
     for origin in origins:
@@ -58,39 +56,53 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
-def _proxies(text: str) -> int:
-    return number(text, "ANVIL_PROXIES", "proxies in front of the server")
-
-
-def _variable(name: str, read: Callable[[str], Any] = str) -> Mapping[str, Any]:
-    """The environment variable that sets a field, to what ``read`` returns for its text."""
-    return {"variable": name, "read": read}
+def _option(
+    default: T, variable: str | None, help: str = "", metavar: str | None = None, *, repr: bool = True, **more: Any
+) -> T:
+    """A field that a variable sets, to what ``read`` returns for its text. With ``help`` it is an option of ``anvil
+    serve``, too, of which the command says itself if it is repeatable. ``range``: of a number."""
+    read = (lambda text: tuple(text.split())) if default == () else str
+    metadata = {"variable": variable, "read": read, "help": help, "metavar": metavar, **more}
+    return field(default=default, repr=repr, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class HttpOptions:
     """Where the server listens, who may connect, and how often. Raises :class:`ConfigError` for a public host without a
-    token.
+    token."""
 
-    :meth:`from_environment` reads the fields with a variable. A field is an option of ``anvil serve``, too, where the
-    command has an option of its name.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    token: str | None = field(default=None, repr=False, metadata=_variable("ANVIL_TOKEN"))
+    host: str = _option("127.0.0.1", "ANVIL_HOST", "Address to listen on (or ANVIL_HOST).")
+    port: int = _option(8000, None, "0: any free port.", range=(0, 65535))
+    token: str | None = _option(
+        None, "ANVIL_TOKEN", "Bearer token that clients must send (better: ANVIL_TOKEN).", repr=False
+    )
     """The token; that of the file, if there is one."""
-    token_file: str | None = field(default=None, metadata=_variable("ANVIL_TOKEN_FILE"))
-    oauth_issuer: tuple[str, ...] = field(default=(), metadata=_variable("ANVIL_OAUTH_ISSUER", _words))
-    oauth_resource: str | None = field(default=None, metadata=_variable("ANVIL_OAUTH_RESOURCE"))
-    oauth_scope: tuple[str, ...] = field(default=(), metadata=_variable("ANVIL_OAUTH_SCOPES", _words))
-    insecure: bool = False
-    allowed_host: tuple[str, ...] = field(default=(), metadata=_variable("ANVIL_ALLOWED_HOST", _words))
-    allowed_origins: tuple[str, ...] = field(default=(), metadata=_variable("ANVIL_CORS_ORIGINS", _origins))
+    token_file: str | None = _option(
+        None, "ANVIL_TOKEN_FILE", "File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).", "FILE"
+    )
+    oauth_issuer: tuple[str, ...] = _option(
+        (), "ANVIL_OAUTH_ISSUER", "Identity provider whose access tokens are accepted, by its issuer", "URL"
+    )
+    oauth_resource: str | None = _option(
+        None,
+        "ANVIL_OAUTH_RESOURCE",
+        "With --oauth-issuer: this server's address for clients, for which tokens must be made.",
+        "URL",
+    )
+    oauth_scope: tuple[str, ...] = _option(
+        (), "ANVIL_OAUTH_SCOPES", "With --oauth-issuer: a scope that tokens must have", "NAME"
+    )
+    insecure: bool = _option(False, None, "Allow --host other than loopback without a token.")
+    allowed_host: tuple[str, ...] = _option(
+        (), "ANVIL_ALLOWED_HOST", "Host name by which clients may call the server", "NAME"
+    )
+    allowed_origins: tuple[str, ...] = _option((), "ANVIL_CORS_ORIGINS", read=_origins)
     """Origins of web pages that may send requests besides those of the hosts, in lower case: ``https://example.org``."""
-    rate: Rate | None = field(default=None, metadata=_variable("ANVIL_RATE_LIMIT", Rate.parsed))
+    rate: Rate | None = _option(None, "ANVIL_RATE_LIMIT", read=Rate.parsed)  # noqa: RUF009 - it is a field
     """How many requests one client may send."""
-    proxies: int = field(default=0, metadata=_variable("ANVIL_PROXIES", _proxies))
+    proxies: int = _option(
+        0, "ANVIL_PROXIES", read=partial(number, variable="ANVIL_PROXIES", meaning="proxies in front of the server")
+    )
     """How many proxies are in front of the server. Each adds its client's address to ``X-Forwarded-For``."""
     oauth: OAuthSettings | None = field(init=False)
     """The identity providers whose access tokens are accepted, besides the token."""
@@ -117,10 +129,10 @@ class HttpOptions:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], **more: Any) -> HttpOptions:
-        """The options by their variables, and ``more``. Raises :class:`ConfigError` for a value that is not valid."""
+        """The options by their variables, but ``more`` as given. Raises :class:`ConfigError` for an invalid value."""
         for each in fields(cls):
-            text = environment.get(each.metadata.get("variable", ""))
-            if text is not None:
+            text = environment.get(each.metadata.get("variable") or "")
+            if text is not None and each.name not in more:
                 more[each.name] = each.metadata["read"](text)
         return cls(**more)
 

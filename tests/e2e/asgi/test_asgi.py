@@ -230,6 +230,11 @@ def test_several_values_are_separated_by_spaces() -> None:
     assert HttpOptions.from_environment(given, insecure=True).allowed_host == ("a.example", "b.example")
 
 
+def test_the_address_of_the_http_server_does_not_change_the_rules_for_a_public_one() -> None:
+    settings = AsgiSettings.from_environment({"ANVIL_PUBLIC": "1", "ANVIL_HOST": "127.0.0.1"})
+    assert settings.options.host == "0.0.0.0" and settings.options.knows("198.51.100.7")
+
+
 def test_after_a_failure_the_next_request_tries_again(tmp_path: Path, index: Path) -> None:
     environment = {"ANVIL_INDEX": str(index)}
 
