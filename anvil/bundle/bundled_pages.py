@@ -321,7 +321,7 @@ class SourceTargets:
         if self.url is None:
             return PageOrAddress()
         if target.startswith("/"):
-            base, inside = self._site.rules.base, target[1:]
+            base, inside = self._site.base, target[1:]
             if _is_in(inside, base):
                 return PageOrAddress(url=urljoin(self.url, inside[len(base) :].lstrip("/")))
             return PageOrAddress(url=urljoin(self.url.removesuffix(f"{base}/"), inside))  # beside the documentation

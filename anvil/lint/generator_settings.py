@@ -227,7 +227,6 @@ def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[s
     if "slugify" in extensions.get("pymdownx.tabbed", {}):
         dynamic.append(_TABS)
     redirects = plugins.get("redirects", {}).get("redirect_maps")
-    address = re.fullmatch(r"https?://[^/]+/?([^?#]*)", str(first("site_url")).strip())
     validation = first("validation")
     links = (validation.get("links") or validation) if isinstance(validation, dict) else {}
     toc = extensions.get("toc", {})
@@ -236,14 +235,13 @@ def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[s
         silent.add("undefined-reference")  # a plugin, a hook or an appended file may define the label
     if extensions.get("pymdownx.highlight", {}).get("default_lang"):
         silent.add("fence-without-language")
-    docs_relative = isinstance(links, dict) and links.get("absolute_links") == "relative_to_docs"
     return SiteRules(
         "mkdocs",
         rule="html" if first("use_directory_urls") is False else "directory",
         slugs=("mkdocs", "github") if "slugify" in toc or "permalink_slugify" in toc else ("mkdocs",),
         content=content,
-        base=address[1].strip("/") if address else "",
-        strict_absolute=docs_relative,
+        published_at=str(first("site_url") or "").strip(),
+        strict_absolute=isinstance(links, dict) and links.get("absolute_links") == "relative_to_docs",
         generates=bool(hooks or any(name not in _MAKES_NO_PAGES for name in plugins)),
         dynamic=_any(*dynamic),
         nav=_mkdocs_nav(content, whole, plugins),
@@ -364,7 +362,7 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
                     "docusaurus",
                     "docusaurus",
                     content=content,
-                    base="docs" if is_at_docs else "",
+                    published_at="docs" if is_at_docs else "",
                     starts=(content, site),
                     assets=(join(site, "static"),),
                     dynamic=_any(_MDX, _MACROS),
@@ -397,7 +395,7 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
         "vitepress",
         slugs=("vitepress",),
         content=content,
-        base=next(iter(_settings(whole, "base")), ""),
+        published_at=next(iter(_settings(whole, "base")), ""),
         assets=(join(content, "public"),),
         strict_absolute="rewrites" not in whole,
         generates="rewrites" in whole,

@@ -48,26 +48,26 @@ class SiteRules:
     """How a generator makes a site of the documentation folder.
 
     ``rule``: how addresses follow from paths; None where the generator is not known. ``slugs``: the styles of anchors
-    that its headings may have. ``content``: the folder from the repository's root whose pages begin at the site's
-    ``base`` path. ``starts``: folders from the root at which a link to a file without ``./`` may also begin.
-    ``assets``: folders from the root whose files the site has at its top. ``strict_absolute``: whether links that begin
-    with ``/`` lead into the content and nowhere else. ``generates``: whether pages may exist that no file holds.
-    ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: whether the navigation shows the
-    page at a path from the root; None where it shows all, or that is unknown. ``redirects``: former page -> new page.
-    ``snippets``: folders from the root for included files; None where no extension includes files. ``excluded``: globs
-    of pages, from the content, that the site leaves out. ``filled``: pages, from the content, that the generator fills.
-    ``wiki``: whether ``[[Page]]`` is a link. ``by_name``: whether a link to a page's file names it in any folder.
-    ``labels``: whether a link that is an anchor alone may name a target of any page, or an object that only a build
-    knows, as in MyST. ``inner``: the folder of a site that has most pages, from the documentation folder; ``""``
-    without one. ``silent``: rules that do not apply to this site. ``doubtful``: rules whose findings only a build of
-    the site can confirm, so they are notes.
+    that its headings may have. ``content``: the folder from the repository's root whose pages begin at
+    ``published_at``, the site's address or only its path, empty if unknown. ``starts``: folders from the root at which
+    a link to a file without ``./`` may also begin. ``assets``: folders from the root whose files the site has at its
+    top. ``strict_absolute``: whether links that begin with ``/`` lead into the content and nowhere else. ``generates``:
+    whether pages may exist that no file holds. ``dynamic``: matches the text of a page whose anchors only a build
+    knows. ``nav``: whether the navigation shows the page at a path from the root; None where it shows all, or that is
+    unknown. ``redirects``: former page -> new page. ``snippets``: folders from the root for included files; None where
+    no extension includes files. ``excluded``: globs of pages, from the content, that the site leaves out. ``filled``:
+    pages, from the content, that the generator fills. ``wiki``: whether ``[[Page]]`` is a link. ``by_name``: whether a
+    link to a page's file names it in any folder. ``labels``: whether a link that is an anchor alone may name a target
+    of any page, or an object that only a build knows, as in MyST. ``inner``: the folder of a site that has most pages,
+    from the documentation folder; ``""`` without one. ``silent``: rules that do not apply to this site. ``doubtful``:
+    rules whose findings only a build of the site can confirm, so they are notes.
     """
 
     generator: Generator = "github"
     rule: Rule | None = "github"
     slugs: tuple[Slugs, ...] = ("github",)
     content: str = ""
-    base: str = ""
+    published_at: str = ""
     starts: tuple[str, ...] = ()
     assets: tuple[str, ...] = ()
     strict_absolute: bool = False
@@ -112,6 +112,7 @@ class Site:
         self.pages = pages
         self.rules = rules
         self.files = files
+        self.base = re.sub(r"^https?://[^/]+", "", rules.published_at).strip("/")  # the path of the site on its host
         self.addresses: dict[str, str] = {}
         self._own: dict[str, str] = {}
         self._by_name: dict[str, list[str]] = {}
@@ -203,8 +204,8 @@ class Site:
     def _absolute(self, path: str, fragment: str) -> LinkTarget:
         """A link that begins with ``/``; ``path`` without it."""
         rules = self.rules
-        within_base = bool(rules.base) and f"{path}/".startswith(rules.base + "/")
-        inside = path[len(rules.base) :].lstrip("/") if within_base else path
+        within_base = bool(self.base) and f"{path}/".startswith(f"{self.base}/")
+        inside = path[len(self.base) :].lstrip("/") if within_base else path
         for candidate in dict.fromkeys((inside, path)):
             file = posixpath.normpath(join(rules.content, candidate))
             target = self._at_address(candidate, fragment) or self._asset(candidate) or self._at(file, fragment)

@@ -52,7 +52,9 @@ def test_links_of_source_files(target: str, destination: PageOrAddress) -> None:
 
 
 def test_a_link_from_the_top_leads_into_the_documentation_or_beside_it() -> None:
-    targets = sources(SiteRules("docusaurus", "docusaurus", content="docs", base="docs"), "https://x.test/acme/docs/")
+    targets = sources(
+        SiteRules("docusaurus", "docusaurus", content="docs", published_at="docs"), "https://x.test/acme/docs/"
+    )
     assert targets.destination("index.md", "/docs/guide/use") == PageOrAddress("guide/use.md")
     assert targets.destination("index.md", "/docs/made") == PageOrAddress(url="https://x.test/acme/docs/made")
     assert targets.destination("index.md", "/img/a.png") == PageOrAddress(url="https://x.test/acme/img/a.png")

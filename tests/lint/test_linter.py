@@ -342,6 +342,13 @@ def test_vitepress_links(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("address", ["https://example.org/lamp/", "https://example.org/lamp"])
+def test_links_from_the_top_of_the_host_are_checked_below_the_path_of_the_site(tmp_path: Path, address: str) -> None:
+    pages = {"a.md": "[b](/lamp/b/) [gone](/lamp/gone/) [other site](/shop/)", "b.md": ""}
+    report = linted(tmp_path, pages, "broken-link", others={"mkdocs.yml": f"{MKDOCS}site_url: {address}\n"})
+    assert messages(report) == ["a.md:1 Broken link '/lamp/gone/': the site has no page or file /lamp/gone/."]
+
+
 def test_a_link_of_vitepress_to_its_folder_is_to_the_page_of_the_folder(tmp_path: Path) -> None:
     pages = {
         "presets/README.md": "## Tokyo Night\n\n[t](./tokyo-night)",
