@@ -52,7 +52,7 @@ class AsgiSettings:
         public = environment.get("ANVIL_PUBLIC", "").casefold() in ("1", "true", "yes", "on")
         # whether all may read is decided below
         options = HttpOptions.from_environment(environment, host=BEHIND_PROXY_HOST, insecure=True)
-        if options.token is None and options.oauth is None and not public:
+        if options.token is None and not options.oauth.issuers and not public:
             raise ConfigError(
                 "No token is set. Set ANVIL_TOKEN, or ANVIL_PUBLIC=1 if everyone who can reach the server may read "
                 "the documents."
@@ -74,7 +74,8 @@ class AsgiSettings:
 def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings) -> Route:
     """``GET /search?query=...``: the result of ``search_docs``, for the search box of a site. It may be cached."""
     tool = next(tool for tool in toolset.tools if tool.name == "search_docs")
-    kept = f"{'private' if settings.options.token or settings.options.oauth else 'public'}, max-age={settings.cache_s}"
+    is_public = not settings.options.token and not settings.options.oauth.issuers
+    kept = f"{'public' if is_public else 'private'}, max-age={settings.cache_s}"
 
     async def search(request: Request) -> Response:
         try:

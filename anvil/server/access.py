@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from anvil.server.http_options import HttpOptions, host_name, parsed_address
 from anvil.server.logs import event
-from anvil.server.oauth import Refusal, TokenGuard
+from anvil.server.oauth import Refusal, TokenGuard, bearer_token
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +30,7 @@ class AccessMiddleware:
     def __init__(self, application: ASGIApp, options: HttpOptions, public_paths: Iterable[str] = ()) -> None:
         """``public_paths`` need no token."""
         self._application, self._options, self._open = application, options, frozenset(public_paths)
-        self._guard = TokenGuard(options.oauth) if options.oauth else None
+        self._guard = TokenGuard(options.oauth) if options.oauth.issuers else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,14 +70,12 @@ class AccessMiddleware:
         options = self._options
         if scope["path"] in self._open or not (options.token or self._guard):
             return None
-        given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"authorization"]
-        kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        token = token.strip() if kind.lower() == "bearer" else ""
+        token = bearer_token(scope)
         # The server's own token before an access token: it needs no request to the identity provider.
         if options.token and hmac.compare_digest(token.encode("latin-1"), options.token.encode()):
             return None
         if self._guard is not None:
-            return await self._guard.refusal(token)
+            return await self._guard.refusal(scope)
         wrong = "That is not the server's token. " if token else ""
         return Refusal(401, f"{wrong}Send the server's token: Authorization: Bearer TOKEN.", "Bearer")
 

@@ -83,8 +83,8 @@ class HttpOptions:
     oauth_issuer: tuple[str, ...] = _option(
         (), "ANVIL_OAUTH_ISSUER", "Identity provider whose access tokens are accepted, by its issuer", "URL"
     )
-    oauth_resource: str | None = _option(
-        None,
+    oauth_resource: str = _option(
+        "",
         "ANVIL_OAUTH_RESOURCE",
         "With --oauth-issuer: this server's address for clients, for which tokens must be made.",
         "URL",
@@ -104,12 +104,12 @@ class HttpOptions:
         0, "ANVIL_PROXIES", read=partial(number, variable="ANVIL_PROXIES", meaning="proxies in front of the server")
     )
     """How many proxies are in front of the server. Each adds its client's address to ``X-Forwarded-For``."""
-    oauth: OAuthSettings | None = field(init=False)
+    oauth: OAuthSettings = field(init=False)
     """The identity providers whose access tokens are accepted, besides the token."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", _read_token(self.token, self.token_file))
-        oauth = OAuthSettings.given(self.oauth_issuer, self.oauth_resource, self.oauth_scope)
+        oauth = OAuthSettings(self.oauth_issuer, self.oauth_resource, self.oauth_scope)
         object.__setattr__(self, "oauth", oauth)
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
             raise ConfigError("The token must be printable ASCII without spaces. Choose another, and set ANVIL_TOKEN.")
@@ -120,7 +120,7 @@ class HttpOptions:
                     f"No client can have the allowed host {name[:100]!r}. Name a host alone, without scheme and port, "
                     "such as docs.example.org, or '*' for all."
                 )
-        if not is_loopback(self.host) and not self.token and not self.oauth and not self.insecure:
+        if not is_loopback(self.host) and not self.token and not self.oauth.issuers and not self.insecure:
             raise ConfigError(
                 f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "
                 "or an identity provider with --oauth-issuer, or add --insecure if everyone who can reach it may read "

@@ -32,7 +32,6 @@ from anvil.server.access import AccessMiddleware, refuse
 from anvil.server.http_options import HttpOptions
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
-from anvil.server.oauth import METADATA_CACHE
 from anvil.server.protocol import ProtocolError, parsed_message
 from anvil.server.request_limits import (
     MAX_REQUEST_BYTES,
@@ -97,7 +96,7 @@ async def serve(
         stack.enter_context(handling(on_signal))
         name = f"[{options.host}]" if ":" in options.host else options.host
         base = f"http://{name}:{sock.getsockname()[1]}"
-        token = "required" if options.token or options.oauth else "none"
+        token = "required" if options.token or options.oauth.issuers else "none"
         event(logging.INFO, f"Serving on {base}/{'sse' if sse else 'mcp'}", token=token)
         if ready is not None:
             ready(base)
@@ -145,13 +144,8 @@ def application(app: App, options: HttpOptions, sse: bool = False) -> ASGIApp:
 
 def guarded(app: App, routes: ASGIApp, options: HttpOptions) -> ASGIApp:
     """``routes`` for the requests that the options let through."""
-    metadata = options.oauth.metadata_paths if options.oauth else ()
-    public_paths = [
-        "/health",
-        "/health/",
-        *metadata,
-        *(path for toolset, _ in app.parts for path in toolset.public_paths),
-    ]
+    of_toolsets = (path for toolset, _ in app.parts for path in toolset.public_paths)
+    public_paths = ["/health", "/health/", *options.oauth.metadata_paths, *of_toolsets]
     application: ASGIApp = AccessMiddleware(ConcurrencyMiddleware(routes, options), options, public_paths)
     if options.rate is not None:
         application = RateLimitMiddleware(application, options, options.rate)
@@ -169,14 +163,8 @@ def guarded(app: App, routes: ASGIApp, options: HttpOptions) -> ASGIApp:
 
 def _own_routes(app: App, options: HttpOptions) -> list[Route]:
     """``/health``, the metadata for OAuth, and the routes of the toolsets."""
-
-    async def metadata(_: Request) -> JSONResponse:
-        assert options.oauth is not None
-        headers = {"Cache-Control": METADATA_CACHE, "Access-Control-Allow-Origin": "*"}
-        return JSONResponse(options.oauth.metadata(), headers=headers)
-
     return [
-        *(Route(path, metadata, methods=["GET"]) for path in (options.oauth.metadata_paths if options.oauth else ())),
+        *(Route(path, options.oauth.metadata, methods=["GET"]) for path in options.oauth.metadata_paths),
         *_at("/health", Health(app.parts).answer, "GET"),
         *(route for toolset, bridge in app.parts for route in toolset.routes(bridge)),
     ]

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
@@ -20,8 +20,13 @@ from anvil.formats.data_formats import json_object
 from anvil.server import logs
 from anvil.settings import index_url
 
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import Scope
+
 METADATA_PATH = "/.well-known/oauth-protected-resource"
-METADATA_CACHE = "public, max-age=3600"
+METADATA_HEADERS = {"Cache-Control": "public, max-age=3600", "Access-Control-Allow-Origin": "*"}
 
 
 class Refusal(NamedTuple):
@@ -36,16 +41,21 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class OAuthSettings:
-    """The identity providers, the address of this server for its clients, and the scopes that a token must have.
+    """The identity providers, the address of this server for its clients, and the scopes that a token must have; all
+    empty: no access token is accepted.
 
-    Raises :class:`ConfigError` for an address that is neither https nor of this machine.
+    Raises :class:`ConfigError` if one is missing, and for an address that is neither https nor of this machine.
     """
 
-    issuers: tuple[str, ...]
-    resource: str
+    issuers: tuple[str, ...] = ()
+    resource: str = ""
     scopes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not self.issuers and not self.resource and not self.scopes:
+            return
+        if not self.issuers or not self.resource:
+            raise ConfigError("OAuth needs both the issuer and the resource: --oauth-issuer and --oauth-resource.")
         for name, url in (*(("issuer", issuer) for issuer in self.issuers), ("resource", self.resource)):
             # All are in headers, which each client gets.
             if not index_url.is_allowed(url) or not url.isascii() or not url.isprintable() or set(url) & set(' "#?@\\'):
@@ -56,32 +66,26 @@ class OAuthSettings:
         if any(not scope.isascii() or not scope.isprintable() or set(scope) & set(' "\\') for scope in self.scopes):
             raise ConfigError("An OAuth scope has a character that is not allowed. Check --oauth-scope.")
 
-    @classmethod
-    def given(
-        cls, issuers: tuple[str, ...], resource: str | None, scopes: tuple[str, ...] = ()
-    ) -> OAuthSettings | None:
-        """The settings from options; None without any. Raises :class:`ConfigError` if one is missing."""
-        if not issuers and not resource and not scopes:
-            return None
-        if not issuers or not resource:
-            raise ConfigError("OAuth needs both the issuer and the resource: --oauth-issuer and --oauth-resource.")
-        return cls(issuers, resource, scopes)
-
     @property
     def metadata_paths(self) -> tuple[str, ...]:
-        """Where the metadata is: with the path of the resource (RFC 9728), and without."""
+        """Where the metadata is: with the path of the resource (RFC 9728), and without. Empty without OAuth."""
+        if not self.resource:
+            return ()
         path = urlsplit(self.resource).path.rstrip("/")
         return (f"{METADATA_PATH}{path}", METADATA_PATH) if path else (METADATA_PATH,)
 
-    def metadata(self) -> Mapping[str, Any]:
-        scopes = {"scopes_supported": list(self.scopes)} if self.scopes else {}
-        return {
+    async def metadata(self, _: Request) -> Response:
+        """The answer at each of the paths."""
+        from starlette.responses import JSONResponse
+
+        metadata = {
             "resource": self.resource,
             "authorization_servers": list(self.issuers),
             "bearer_methods_supported": ["header"],
             "resource_name": "Anvil",
-            **scopes,
+            **({"scopes_supported": list(self.scopes)} if self.scopes else {}),
         }
+        return JSONResponse(metadata, headers=METADATA_HEADERS)
 
     def challenge(self, error: str = "") -> str:
         """``WWW-Authenticate``: where the metadata is, and which scopes are needed."""
@@ -102,11 +106,11 @@ class TokenGuard:
         resource = settings.resource.rstrip("/")
         self._audiences = (resource, f"{resource}/")
 
-    async def refusal(self, token: str | None) -> Refusal | None:
-        """Why a request with this token is refused; None if it is accepted."""
+    async def refusal(self, scope: Scope) -> Refusal | None:
+        """Why a request is refused; None if its token is accepted."""
         import asyncio  # servers over stdio read the settings above, and do without it until later
 
-        settings = self.settings
+        settings, token = self.settings, bearer_token(scope)
         if not token:
             return Refusal(401, "Send an access token: Authorization: Bearer TOKEN.", settings.challenge())
         try:
@@ -134,6 +138,13 @@ class TokenGuard:
         if provider is None:
             raise InvalidToken("The token is of another identity provider.")
         return provider.claims(token, self._audiences)
+
+
+def bearer_token(scope: Scope) -> str:
+    """The token in the header ``Authorization`` of a request (RFC 6750); empty without one."""
+    given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"authorization"]
+    kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def _scopes(claims: Mapping[str, Any]) -> set[str]:

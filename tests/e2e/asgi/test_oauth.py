@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import concurrent.futures
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import httpx2
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from starlette.requests import Request
 
 import anvil
 from anvil.asgi import AnvilApplication
@@ -234,8 +236,8 @@ def test_tokens_of_several_providers_are_accepted_each_with_its_own_keys(index: 
         stolen = second.token(RESOURCE, "docs:read", iss=provider.issuer)
         tokens = provider.token(RESOURCE, "docs:read"), second.token(RESOURCE, "docs:read"), stolen
         assert [response.status_code for response in searched(both, *tokens)] == [200, 200, 401]
-    settings = OAuthSettings((provider.issuer, second.issuer), RESOURCE)
-    assert settings.metadata()["authorization_servers"] == [provider.issuer, second.issuer]
+    answer = asyncio.run(OAuthSettings((provider.issuer, second.issuer), RESOURCE).metadata(Request({"type": "http"})))
+    assert json.loads(bytes(answer.body))["authorization_servers"] == [provider.issuer, second.issuer]
 
 
 def test_the_bearer_token_works_besides(index: Path, provider: Provider) -> None:
@@ -276,8 +278,8 @@ def test_an_issuer_that_is_spelled_otherwise_is_named_in_the_log(
 @pytest.mark.parametrize(
     ("issuer", "resource", "scopes", "message"),
     [
-        ("https://id.example.org", None, (), "both the issuer and the resource"),
-        (None, None, ("docs",), "both the issuer and the resource"),
+        ("https://id.example.org", "", (), "both the issuer and the resource"),
+        ("", "", ("docs",), "both the issuer and the resource"),
         ("http://id.example.org", "https://x.org/mcp", (), "not a plain https address"),
         ("https://me:secret@id.example.org", "https://x.org/mcp", (), "issuer 'https://id.example.org' is not a plain"),
         ("https://id.example.org", "https://\u6587.org/mcp", (), "not a plain https address"),
@@ -287,7 +289,7 @@ def test_an_issuer_that_is_spelled_otherwise_is_named_in_the_log(
         ("https://id.example.org", "https://x.org/mcp", ('a"b',), "a character that is not allowed"),
     ],
 )
-def test_wrong_settings_are_named(issuer: Any, resource: Any, scopes: tuple[str, ...], message: str) -> None:
+def test_wrong_settings_are_named(issuer: str, resource: str, scopes: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        OAuthSettings.given((issuer,) if issuer else (), resource, scopes)
-    assert OAuthSettings.given((), None) is None
+        OAuthSettings((issuer,) if issuer else (), resource, scopes)
+    assert OAuthSettings().metadata_paths == ()
