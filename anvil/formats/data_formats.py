@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from anvil.formats.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     import yaml
@@ -32,6 +35,16 @@ Tags = Literal["refuse", "plain", "null"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
 """The first second of the year 1 and the last of 9999, from 1970 on."""
+_SPELLED_TIME = lazy_pattern(
+    r"(\d{4}(?:-\d\d(?:-\d\d(?:[Tt ]\d\d(?::\d\d(?::\d\d)?)?)?)?)?)(?:(?<=:\d\d:\d\d)[.,]\d{1,30})?"
+    r"( ?(?:[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?",
+    re.ASCII,
+)
+_LENGTHS = {
+    **{4: timedelta(days=366), 7: timedelta(days=31), 10: timedelta(days=1)},
+    **{13: timedelta(hours=1), 16: timedelta(minutes=1), 19: timedelta(seconds=1)},
+}
+"""Characters of a time without a zone -> the length of what it names; of a year and of a month those of the longest."""
 
 
 def timestamp(seconds: float) -> str:
@@ -42,6 +55,33 @@ def timestamp(seconds: float) -> str:
     moment = _EPOCH + timedelta(seconds=min(max(int(seconds), _EARLIEST), _LATEST))
     # strftime writes the year 1 without leading zeros, and fails on some systems
     return moment.isoformat().replace("+00:00", "Z")
+
+
+def time_span(text: str) -> tuple[str, str]:
+    """The span of time that a text such as ``2026-01`` or ``2026-01-31T10:30+01:00`` names: the first second of the
+    span, and the first second after it, as of :func:`timestamp`.
+
+    A year, month, day, hour or minute is a span of that length. A time without a zone is UTC. Fractions of a second are
+    dropped. Raises :class:`ValueError` for other text.
+    """
+    match = _SPELLED_TIME.fullmatch(text.strip())  # datetime.fromisoformat of Python 3.10 reads no Z and no month
+    plain, zone = (match[1], (match[2] or "").strip()) if match else ("", "")
+    if not plain or (zone and len(plain) <= len("2026-01-31")):
+        raise ValueError("not ISO 8601")
+    start = datetime.fromisoformat(plain + "0000-01-01T00:00:00"[len(plain) :])
+    if zone not in ("", "Z", "z"):
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        try:
+            start += offset if zone[0] == "-" else -offset
+        except OverflowError:
+            raise ValueError("not in any calendar") from None
+    try:
+        end = start + _LENGTHS[len(plain)]
+    except OverflowError:  # beyond the year 9999
+        return f"{start.isoformat()}Z", "A"  # sorts after every time
+    # of a month or a year, whose last days the sum may pass over, it is the first day of the next
+    end = end.replace(day=1) if len(plain) < len("2026-01-31") else end
+    return f"{start.isoformat()}Z", f"{end.isoformat()}Z"
 
 
 # --- JSON ------------------------------------------------------------------------------------------------

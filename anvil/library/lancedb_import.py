@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from anvil.errors import ConfigError, DocumentRejected, SourceError
-from anvil.formats.data_formats import json_object
+from anvil.formats.data_formats import json_object, time_span
 from anvil.library.ingestion import described_text
-from anvil.library.metadata_filter import time_span
 from anvil.library.values import DocumentInfo
 from anvil.system import installation
 

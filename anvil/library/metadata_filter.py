@@ -6,15 +6,13 @@ The results are safe to store and to compare in SQL. Other values raise an error
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from anvil.errors import ConfigError
 from anvil.formats.characters import is_plain_name
-from anvil.formats.data_formats import canonical, is_deep
+from anvil.formats.data_formats import canonical, is_deep, time_span
 from anvil.index_file.table_rows import most_chunks
 
 TIMES = ("last_modified", "created_at")
@@ -46,19 +44,6 @@ MAX_SOURCE_CHARACTERS = 4096
 MAX_INTEGER = 2**63 - 1
 """SQLite compares whole numbers up to this exactly."""
 _KEY = "metadata."
-BEYOND = "A"
-"""Sorts after every stored time: the end of a span after the year 9999."""
-
-_SPELLED = re.compile(
-    r"(\d{4}(?:-\d\d(?:-\d\d(?:[Tt ]\d\d(?::\d\d(?::\d\d)?)?)?)?)?)(?:(?<=:\d\d:\d\d)[.,]\d{1,30})?"
-    r"( ?(?:[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?",
-    re.ASCII,
-)
-_LENGTHS = {
-    **{4: timedelta(days=366), 7: timedelta(days=31), 10: timedelta(days=1)},
-    **{13: timedelta(hours=1), 16: timedelta(minutes=1), 19: timedelta(seconds=1)},
-}
-"""Characters of a time without a zone -> the length of what it names; of a year and of a month those of the longest."""
 
 
 class Condition(NamedTuple):
@@ -245,36 +230,3 @@ def valid_unicode(text: str) -> str:
 
 def _shown(name: str) -> str:
     return name[:60]
-
-
-# --- times: datetime.fromisoformat of Python 3.10 reads neither a Z nor a month ----------------------------------
-
-
-def time_span(text: str) -> tuple[str, str]:
-    """The span of time that a text such as ``2026-01`` or ``2026-01-31T10:30+01:00`` names: the first second of the
-    span, and the first second after it, as stored times (``2026-01-31T09:30:00Z``).
-
-    A year, month, day, hour or minute is a span of that length. A time without a zone is UTC. Fractions of a second are
-    dropped, because stored times have none. Raises :class:`ValueError` for other text.
-    """
-    match = _SPELLED.fullmatch(text.strip())
-    plain, zone = (match[1], (match[2] or "").strip()) if match else ("", "")
-    if not plain or (zone and len(plain) <= len("2026-01-31")):
-        raise ValueError("not ISO 8601")
-    start = datetime.fromisoformat(plain + "0000-01-01T00:00:00"[len(plain) :])
-    if zone not in ("", "Z", "z"):
-        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
-        try:
-            start += offset if zone[0] == "-" else -offset
-        except OverflowError:
-            raise ValueError("not in any calendar") from None
-    try:
-        end = start + _LENGTHS[len(plain)]
-    except OverflowError:  # beyond the year 9999
-        return _stored(start), BEYOND
-    # of a month or a year, whose last days the sum may pass over, it is the first day of the next
-    return _stored(start), _stored(end.replace(day=1) if len(plain) < len("2026-01-31") else end)
-
-
-def _stored(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds") + "Z"
