@@ -10,7 +10,7 @@ CREATE TABLE holdings (         -- one row a document, beside its row in documen
   head TEXT NOT NULL            -- what the chunks leave out: a byte order mark, front matter, text that is all blank
 );
 
-CREATE TABLE labels (           -- metadata's strings, whole numbers and truth values, for filters
+CREATE TABLE labels (           -- values of metadata's top level that filters compare
   key TEXT NOT NULL,
   value TEXT NOT NULL,          -- JSON
   document_id INTEGER NOT NULL,
