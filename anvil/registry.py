@@ -97,7 +97,7 @@ PARTS = {
     "agent skills": "anvil.agents.skill",
     "markdown of a site": "anvil.site_markdown.site_files:publish",
     "search page of a site": "anvil.search_page.publishing:publish",
-    "topics": "anvil.agents.pointer:topics",
+    "topics": "anvil.agents.pointer_text:topics",
     "suite": "anvil.doc_tests.suite:load",
     "suite run": "anvil.doc_tests.testing:run",
     "suite suggestions": "anvil.doc_tests.suite:suggestions",

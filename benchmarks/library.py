@@ -40,7 +40,7 @@ import anvil
 from anvil.embedding.provider import create_provider
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.table_rows import quantized
-from anvil.library.converter import Converter
+from anvil.library.conversion_process import Converter
 from anvil.library.document_formats import FileKind
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions

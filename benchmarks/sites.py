@@ -39,7 +39,7 @@ from anvil.index_file.verify import open_checked
 from anvil.sites import html_page, html_tree
 from anvil.sites.page_content import content_of, generator_of, words
 from anvil.text import markdown_sections as parser_of_markdown
-from anvil.text.rendered_sections import bare
+from anvil.text.section_places import bare
 from anvil.values import Section
 from tests.support.html_words import lost_and_invented
 

@@ -21,7 +21,7 @@ from anvil.sites import html_tree, page_addresses
 from anvil.sites.html_to_markdown import Converted, to_markdown
 from anvil.sites.page_content import headings_of, whole_content, words, words_of
 from anvil.text import front_matter
-from anvil.text.rendered_sections import Heading
+from anvil.text.section_places import Heading
 from anvil.values import SEPARATOR, UNKNOWN_TIME, Document, KnownTimes, Scan, Skipped
 
 if TYPE_CHECKING:

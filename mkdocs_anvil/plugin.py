@@ -27,7 +27,7 @@ from mkdocs.structure.pages import Page
 
 from anvil import api
 from anvil.agents import skill
-from anvil.agents.pointer import SiteAccess
+from anvil.agents.pointer_text import SiteAccess
 from anvil.build.report import BuildReport, ProgressLines
 from anvil.doc_tests import suite_report
 from anvil.embedding.provider import PROVIDERS

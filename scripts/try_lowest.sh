@@ -20,7 +20,7 @@ tests=(
   tests/sites/test_page_content.py
   tests/e2e/mcp/test_tools.py
   tests/server/test_stdio.py
-  tests/library/test_converter.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
+  tests/library/test_conversion_process.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
   tests/e2e/mkdocs/test_mkdocs.py::test_{the_site_carries_its_index_and_a_manifest,what_plugins_made_of_a_page_is_indexed}
 )
 

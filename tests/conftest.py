@@ -108,7 +108,7 @@ MEMORY = Path("/dev/shm")
 MIN_MEMORY_BYTES = 4 << 30
 """Twice what a whole run writes."""
 SAME_PROCESS = {
-    "converters": ("tests/library/test_converter", "tests/library/test_library", "tests/e2e/library/"),
+    "converters": ("tests/library/test_conversion_process", "tests/library/test_library", "tests/e2e/library/"),
     "milvus": ("tests/milvus/", "tests/e2e/milvus/"),
     "mkdocs and sphinx": (
         *("tests/e2e/mkdocs/", "tests/documents/test_working_tree_links"),

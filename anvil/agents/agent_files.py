@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from anvil.agents import skill
-from anvil.agents.pointer import DocumentationPointer, block_body, blocks, repository_pointer, with_block, without_block
+from anvil.agents.marked_block import block_body, blocks, with_block, without_block
+from anvil.agents.pointer_text import DocumentationPointer, repository_pointer
 from anvil.bundle.project_metadata import find_project
 from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anvil.agents.pointer import SiteAccess, is_index, published_pointer, served_pointer
+from anvil.agents.pointer_text import SiteAccess, is_index, published_pointer, served_pointer
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file import verify
 from anvil.index_file.reader import IndexReader

@@ -118,7 +118,7 @@ class Indexer:
             self.writer.remove(path)
             self.tally.skipped.append(document)
             return
-        from anvil.text import markdown_sections, rendered_sections, visible_text
+        from anvil.text import markdown_sections, section_places, visible_text
 
         # In this order: anchors need all sections, then text is taken out, then it is cut, and lines come last, for
         # only chunks say which text is to be found in the source.
@@ -129,12 +129,12 @@ class Indexer:
                 document, url=generator_urls.address(self._site, path, {**page.metadata, **document.metadata})
             )
         if document.headings is not None:
-            page = rendered_sections.with_anchors(page, document.headings)
+            page = section_places.with_anchors(page, document.headings)
         if document.cleaned:
             page = visible_text.cleaned(page)
         chunks = chunker.chunks(page, self.options)
         if document.source is not None:
-            page, chunks = rendered_sections.with_lines(page, chunks, document.source, path)
+            page, chunks = section_places.with_lines(page, chunks, document.source, path)
         if document.inserted:
             page, chunks = _on_source_lines(page, chunks, document.inserted)
         if len(chunks) > most_chunks():

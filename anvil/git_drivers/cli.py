@@ -117,13 +117,13 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
 def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
     """Merge a file with the pointer of 'anvil agents' into OURS: the text around it as git merges it, with our pointer.
     Git calls it before the pages are merged, so the pointer is to be written again afterwards."""
-    from anvil.agents import pointer
+    from anvil.agents import marked_block
     from anvil.errors import AnvilError
 
     try:
         repository = _repository()
         own, *others = (Path(file).read_bytes().decode("utf-8") for file in (ours, base, theirs))
-        ancestor, other = (pointer.with_blocks_of(text, own, path) for text in others)
+        ancestor, other = (marked_block.with_blocks_of(text, own, path) for text in others)
         merged, is_clean = repository.merge_texts(ancestor, own, other, path)
     except (AnvilError, UnicodeDecodeError) as error:
         output.warn(f"{path} could not be merged: {error} Edit it, then run: anvil agents && git add {_typed(path)}")

@@ -1,7 +1,7 @@
 """The file formats that a library reads: what each needs, what web servers call it, and how it becomes Markdown.
 
 To add a format, add an entry to :data:`FORMATS`. Files are not trusted: but for text, which needs no library, a child
-process with limits reads them (:mod:`anvil.library.converter`).
+process with limits reads them (:mod:`anvil.library.conversion_process`).
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ from anvil.values import Progress, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.library.converter import Converter
+    from anvil.library.conversion_process import Converter
     from anvil.library.library_search import LibrarySearcher
 
 DEFAULT_CONCURRENCY = 4
@@ -157,7 +157,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         """Converts files to Markdown; its processes are started when the first file needs one."""
         with self._converter_lock:
             if self._converter is None:
-                from anvil.library.converter import Converter
+                from anvil.library.conversion_process import Converter
 
                 processes = max(MIN_CONVERTER_PROCESSES, min(os.cpu_count() or 1, MAX_CONVERTER_PROCESSES))
                 self._converter = Converter(self._options, processes)
@@ -187,7 +187,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
     ) -> Ingested:
         """Ingest a file under another source than its path. ``kind`` and ``last_modified`` replace what the source's
         name and the file's time stamp say."""
-        from anvil.library.converter import unreadable
+        from anvil.library.conversion_process import unreadable
 
         kind, options = kind or FileKind.of(source), self._options
         try:

@@ -16,10 +16,10 @@ from anvil.index_file import table_rows, verify
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument
-from anvil.milvus import generations
+from anvil.milvus import milvus_collections
 from anvil.milvus import milvus_reader as reading
-from anvil.milvus.generations import About, ChunkFields, Generation, PageEntry
 from anvil.milvus.milvus_client import WRITE_TIMEOUT_S, Client
+from anvil.milvus.milvus_collections import About, ChunkFields, Generation, PageEntry
 from anvil.search.candidates import VectorIndex
 from anvil.text.link_popularity import links_of
 from anvil.text.query import Stemmer, path_words
@@ -59,19 +59,19 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
     with verify.open_checked(index) as reader:
         verify.refuse_part(reader, index)
         meta, counts = reader.meta(), reader.counts()
-        name = generations.generation_name(client.address.collection, meta["digest"], meta["checksum"])
-        is_exported = generations.pointed(client) == name
-        if is_exported and not generations.is_whole(client, name):
+        name = milvus_collections.generation_name(client.address.collection, meta["digest"], meta["checksum"])
+        is_exported = milvus_collections.pointed(client) == name
+        if is_exported and not milvus_collections.is_whole(client, name):
             # A server drops no collection that an alias points at.
             client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
             is_exported = False
         if not is_exported:
-            generations.without_others(client, None)  # the rest of an interrupted export
+            milvus_collections.without_others(client, None)  # the rest of an interrupted export
             _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
             reading.MilvusReader(client, name)  # raises where it cannot be read, before queries move to it
-            if generations.point(client, name) is not None:
+            if milvus_collections.point(client, name) is not None:
                 time.sleep(grace)
-        generations.without_others(client, name)
+        milvus_collections.without_others(client, name)
     return Exported(
         "unchanged" if is_exported else "exported",
         client.shown,
@@ -111,17 +111,17 @@ class _Export:
                 done += len(batch)
                 self._progress("exporting chunks", done, total)
             self._record(document, rows)
-        self._target.put_json(generations.CATALOGUE, 0, list(PageEntry.of(self._reader)))
+        self._target.put_json(milvus_collections.CATALOGUE, 0, list(PageEntry.of(self._reader)))
 
     def _chunk(self, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int) -> None:
         # Without the words of the path, which the reader puts behind the terms: the keyword index of a file has none.
         derived = text.terms[: len(text.terms) - len(path_words(chunk.metadata.file_path))]
-        words = generations.COLUMN_SEPARATOR.join(
+        words = milvus_collections.COLUMN_SEPARATOR.join(
             " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
         )
         fields = ChunkFields.of(chunk, text, hidden, windows)
         if fields.long:
-            self._target.put_json(generations.TEXT, chunk.row, (text.content, hidden, text.terms))
+            self._target.put_json(milvus_collections.TEXT, chunk.row, (text.content, hidden, text.terms))
         self._target.put("chunks", {**fields._asdict(), "words": _fitting(words)})
 
     def _record(self, document: StoredDocument, rows: list[int]) -> None:
@@ -131,15 +131,15 @@ class _Export:
             "slots": [row - first for row in rows],
             "headings": self._reader.top_headings([document.id]).get(document.id, ()),
         }
-        self._target.put_json(generations.PAGE, document.id, record)
-        self._target.put_json(generations.SECTIONS, document.id, self._reader.sections(document.id))
+        self._target.put_json(milvus_collections.PAGE, document.id, record)
+        self._target.put_json(milvus_collections.SECTIONS, document.id, self._reader.sections(document.id))
 
     def _links(self) -> None:
         """Write the links in all pages, unresolved: a page of an overlay can change where they lead."""
         pages = self._reader.addresses()
         links = links_of(pages, self._reader.page_texts())
         rows = [[page.id, page.url, links.get(page.id, ())] for page in pages]
-        self._target.put_json(generations.LINKS, 0, rows)
+        self._target.put_json(milvus_collections.LINKS, 0, rows)
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
         """Write windows and pages' means. Returns chunk row -> its number of windows."""
@@ -172,13 +172,13 @@ class _Export:
         frequencies = list(self._reader.vocabulary())
         buckets: list[dict[str, int]] = [{} for _ in range(max(len(frequencies) // BUCKET_TOKENS, 1))]
         for token, frequency in frequencies:
-            buckets[generations.bucket(token, len(buckets))][token] = frequency
+            buckets[milvus_collections.bucket(token, len(buckets))][token] = frequency
         for number, bucket in enumerate(buckets):
-            self._target.put_json(generations.WORDS, number, bucket)
+            self._target.put_json(milvus_collections.WORDS, number, bucket)
         mean, above = ([], 0.0) if table is None else _mean(table)
         average = self._reader.average_length()
         about = About(self._meta, self._counts, average, len(buckets), mean, above)
-        self._target.put_json(generations.ABOUT, 0, {"layout": generations.LAYOUT, **asdict(about)})
+        self._target.put_json(milvus_collections.ABOUT, 0, {"layout": milvus_collections.LAYOUT, **asdict(about)})
 
 
 def _mean(table: VectorIndex) -> tuple[list[float], float]:
@@ -194,7 +194,7 @@ def _mean(table: VectorIndex) -> tuple[list[float], float]:
 
 def _fitting(words: str) -> str:
     """The words, cut to the size of a field. They only select candidates."""
-    if len(words) <= generations.MAX_TEXT_BYTES // 4:  # UTF-8 has four bytes for a character at most
+    if len(words) <= milvus_collections.MAX_TEXT_BYTES // 4:  # UTF-8 has four bytes for a character at most
         return words
-    cut = words.encode("utf-8", "replace")[: generations.MAX_TEXT_BYTES].decode("utf-8", "ignore")
+    cut = words.encode("utf-8", "replace")[: milvus_collections.MAX_TEXT_BYTES].decode("utf-8", "ignore")
     return cut if len(cut) == len(words) else cut.rpartition(" ")[0]  # the last word may be cut, too

@@ -24,7 +24,7 @@ from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
 from anvil.live.memory_copy import MemoryCopy
-from anvil.milvus import generations
+from anvil.milvus import milvus_collections
 from anvil.milvus import milvus_reader as reader
 from anvil.milvus.milvus_client import Client
 from anvil.milvus.milvus_reader import LayeredReader, MilvusReader, Overlay, Words
@@ -56,7 +56,7 @@ class MilvusCollection(IndexLocation):
     def reader(self) -> MilvusReader:
         """The reader of the current generation. Raises :class:`ArtifactError` when there is none that can be used, and
         :class:`FetchError` when the server cannot be reached."""
-        generation = generations.pointed(self.client)
+        generation = milvus_collections.pointed(self.client)
         if self._reader is None or self._reader.generation != generation:
             self._reader = None
             self._reader = reader.opened(self.client)
@@ -205,14 +205,14 @@ class MilvusIndex:
         """The filter for the export; None when no exported page is selected."""
         masked = self.reader.masked
         if selection is None:
-            return generations.within(None, masked)
+            return milvus_collections.within(None, masked)
         chosen = {id_ for id_ in self._ids[selection].tolist() if not self.reader.is_above(id_)}
         if not chosen:
             return None
         # of the two lists of ids that say the same, the shorter one
         if 2 * len(chosen) <= len(self.reader.below.path_of):
-            return generations.within(chosen, ())
-        return generations.within(None, self.reader.below.path_of.keys() - chosen)
+            return milvus_collections.within(chosen, ())
+        return milvus_collections.within(None, self.reader.below.path_of.keys() - chosen)
 
     def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
         ids = self._ids if selection is None else self._ids[selection]
@@ -262,7 +262,7 @@ class MilvusIndex:
 
     def _phrase_holders(self, text: str) -> _Holders:
         named = self.reader.below.matching(
-            self._tokens([text]), MAX_PHRASE_CANDIDATES, generations.within(None, self.reader.masked)
+            self._tokens([text]), MAX_PHRASE_CANDIDATES, milvus_collections.within(None, self.reader.masked)
         )
         named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
         return _Holders(self._words, self.stem(text), named)
@@ -339,7 +339,9 @@ class MilvusIndex:
             if pages:
                 chosen = [document for document, _ in below.near("pages", vector, MAX_NEAR_PAGES, within)]
                 if chosen:
-                    windows += below.near("windows", vector, MAX_WINDOWS_IN_PAGES, generations.within(chosen, ()))
+                    windows += below.near(
+                        "windows", vector, MAX_WINDOWS_IN_PAGES, milvus_collections.within(chosen, ())
+                    )
             for window, cosine in windows:
                 row = window >> table_rows.WINDOW_BITS
                 cosines[row] = max(cosine, cosines.get(row, -1.0))

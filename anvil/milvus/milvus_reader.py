@@ -22,9 +22,9 @@ from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument, VectorRows
 from anvil.index_file.writer import Writer
-from anvil.milvus import generations
-from anvil.milvus.generations import About, ChunkFields, PageEntry, nearest_params
+from anvil.milvus import milvus_collections
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
+from anvil.milvus.milvus_collections import About, ChunkFields, PageEntry, nearest_params
 from anvil.text import visible_text
 from anvil.text.link_popularity import LinkablePage, PageLinks, PossibleLink, links_of
 from anvil.values import PageChunk, Section
@@ -81,7 +81,7 @@ class MilvusReader:
         self.client, self.generation = client, generation
         self.about = self._about()
         self._chunks, self.words = RowCache(self._read_chunks), RowCache(self._read_words)
-        self._frequencies: RowCache[dict[str, int]] = RowCache(partial(self._values, generations.WORDS))
+        self._frequencies: RowCache[dict[str, int]] = RowCache(partial(self._values, milvus_collections.WORDS))
         self._sections = RowCache(self._read_sections)
         self.centroids = RowCache(self._read_centroids)
         """Document id -> mean vector; documents without one are left out."""
@@ -111,15 +111,15 @@ class MilvusReader:
     def _texts(self, kind: int, numbers: Iterable[int]) -> dict[int, str]:
         """Number -> text; missing texts are left out."""
         # The first piece of a text says how many pieces there are: two requests are enough for any texts.
-        firsts = {generations.part(kind, number): number for number in numbers}
+        firsts = {milvus_collections.part(kind, number): number for number in numbers}
         begun, more = {}, []
         for row, fields in self._rows("parts", firsts, ["text"]).items():
             count, _, text = fields["text"].partition("\n")
             begun[firsts[row]] = [text] + [""] * (int(count) - 1)
             more += [(firsts[row], piece) for piece in range(1, int(count))]
-        rest = self._rows("parts", (generations.part(kind, number, piece) for number, piece in more), ["text"])
+        rest = self._rows("parts", (milvus_collections.part(kind, number, piece) for number, piece in more), ["text"])
         for number, piece in more:
-            begun[number][piece] = rest[generations.part(kind, number, piece)]["text"]
+            begun[number][piece] = rest[milvus_collections.part(kind, number, piece)]["text"]
         return {number: "".join(texts) for number, texts in begun.items()}
 
     def _values(self, kind: int, numbers: Iterable[int]) -> dict[int, Any]:
@@ -128,13 +128,13 @@ class MilvusReader:
     def _about(self) -> About:
         shown = self.client.shown
         try:
-            about = self._values(generations.ABOUT, [0])[0]
-            if about["layout"] > generations.LAYOUT:
+            about = self._values(milvus_collections.ABOUT, [0])[0]
+            if about["layout"] > milvus_collections.LAYOUT:
                 raise FormatTooNew(
                     f"{shown} was exported by a newer Anvil (layout {about['layout']}). Upgrade with "
                     "'pip install -U anvil-docs'."
                 )
-            if about["layout"] != generations.LAYOUT:
+            if about["layout"] != milvus_collections.LAYOUT:
                 raise ArtifactRejected(f"{shown} has the old layout {about['layout']}. Export it again.")
             return About(
                 meta={str(key): str(value) for key, value in about["meta"].items()},
@@ -167,7 +167,7 @@ class MilvusReader:
     @cached_property
     def pages(self) -> Mapping[str, PageEntry]:
         """Path -> page, by path."""
-        rows = self._values(generations.CATALOGUE, [0])[0]
+        rows = self._values(milvus_collections.CATALOGUE, [0])[0]
         return {entry.path: entry for entry in (PageEntry(*row) for row in rows)}
 
     @cached_property
@@ -181,7 +181,7 @@ class MilvusReader:
     @cached_property
     def _links(self) -> str:
         """Kept as text, which is smaller: it is read at each change of the overlay only."""
-        return self._texts(generations.LINKS, [0])[0]
+        return self._texts(milvus_collections.LINKS, [0])[0]
 
     def links(self) -> dict[LinkablePage, tuple[PossibleLink, ...]]:
         """The pages, without digests, and the links in each."""
@@ -202,7 +202,7 @@ class MilvusReader:
         return {path: (entry.blob_id, entry.last_modified) for path, entry in self.pages.items()}
 
     def _records(self, documents: Iterable[int]) -> dict[int, dict[str, Any]]:
-        return self._values(generations.PAGE, documents)
+        return self._values(milvus_collections.PAGE, documents)
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         folder = f"{prefix}/"
@@ -231,7 +231,7 @@ class MilvusReader:
         return self._sections.get([document_id])[document_id]
 
     def _read_sections(self, documents: list[int]) -> dict[int, tuple[Section, ...]]:
-        values = self._values(generations.SECTIONS, documents)
+        values = self._values(milvus_collections.SECTIONS, documents)
         return {id_: tuple(Section(*row) for row in rows) for id_, rows in values.items()}
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
@@ -267,7 +267,7 @@ class MilvusReader:
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """Token -> number of chunks with it."""
-        buckets = {token: generations.bucket(token, self.about.buckets) for token in tokens}
+        buckets = {token: milvus_collections.bucket(token, self.about.buckets) for token in tokens}
         frequencies = self._frequencies.get(buckets.values())
         return {token: frequencies.get(number, {}).get(token, 0) for token, number in buckets.items()}
 
@@ -335,7 +335,7 @@ class MilvusReader:
             raise ArtifactRejected(f"{self.client.shown} has missing rows. Export it again.")
         chunks = {row: ChunkFields(*(fields[name] for name in names)) for row, fields in stored.items()}
         long = [row for row, fields in chunks.items() if fields.long]
-        for row, (content, hidden, terms) in self._values(generations.TEXT, long).items():
+        for row, (content, hidden, terms) in self._values(milvus_collections.TEXT, long).items():
             chunks[row] = chunks[row]._replace(content=content, hidden=hidden, terms=terms)
         return chunks
 
@@ -353,13 +353,13 @@ class MilvusReader:
 
 
 def _words(fields: Mapping[str, Any]) -> Words:
-    columns = f"{fields['words']} ".split(generations.COLUMN_SEPARATOR)
+    columns = f"{fields['words']} ".split(milvus_collections.COLUMN_SEPARATOR)
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
 
 
 def opened(client: Client) -> MilvusReader:
     """A reader of the current generation. Raises :class:`ArtifactMissing` without one."""
-    generation = generations.pointed(client)
+    generation = milvus_collections.pointed(client)
     if generation is None:
         raise ArtifactMissing(f"There is no index {client.shown}. Write it with 'anvil export --to {client.shown}'.")
     return MilvusReader(client, generation)

@@ -29,7 +29,7 @@ from anvil.sites.page_content import (
 from anvil.sites.site_pages import PageFacts
 from anvil.text import front_matter
 from anvil.text.headings import says_nothing
-from anvil.text.rendered_sections import Heading, bare
+from anvil.text.section_places import Heading, bare
 
 # "0; url=/new/"
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)

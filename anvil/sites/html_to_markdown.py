@@ -40,7 +40,7 @@ from anvil.sites.page_content import (
     text_of,
 )
 from anvil.sites.site_pages import PageImage
-from anvil.text.rendered_sections import Heading
+from anvil.text.section_places import Heading
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _BLOCKS = EDGES | {"colgroup", "optgroup", "search"}

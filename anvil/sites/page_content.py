@@ -14,7 +14,7 @@ from typing import NamedTuple
 from anvil.sites import html_tree
 from anvil.sites.generators import CONTENT_CLASS, GENERATORS, Generator
 from anvil.sites.html_tree import Element, Tree
-from anvil.text.rendered_sections import Heading
+from anvil.text.section_places import Heading
 from anvil.text.visible_text import APART
 
 _TITLE = "h1:not(article *, nav *, aside *, body > header *, [role=banner] *)"

@@ -20,7 +20,7 @@ from anvil.sites.page_content import PageRules
 from anvil.sites.site_listing import recorded_paths
 from anvil.sites.site_pages import PageFacts
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
-from anvil.text.rendered_sections import Heading
+from anvil.text.section_places import Heading
 
 MIN_FILES = 400
 """Fewer files are read by this process, since starting others takes longer."""

@@ -38,7 +38,7 @@ from anvil.wording import counted
 if TYPE_CHECKING:
     from anvil.sites import reader_processes
     from anvil.sites.page_content import PageRules
-    from anvil.text.rendered_sections import Heading
+    from anvil.text.section_places import Heading
 
 MAX_ROUNDS = 3
 """Attempts to read a site that changes while it is read."""

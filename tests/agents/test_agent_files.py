@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import anvil
-from anvil.agents import agent_files, pointer
+from anvil.agents import agent_files, marked_block
 from anvil.agents.agent_files import AgentFiles, AgentsReport, StaleFiles
 from anvil.documents.document_source import SourceWrapper
 from anvil.errors import ConfigError
@@ -157,7 +157,7 @@ def _linked(file: Path) -> None:
 
 
 def _one_marker(file: Path) -> None:
-    write(file, f"# Rules\n\n{pointer.markers('docs')[0]}\nold\n")
+    write(file, f"# Rules\n\n{marked_block.markers('docs')[0]}\nold\n")
 
 
 def _folder(file: Path) -> None:

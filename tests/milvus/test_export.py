@@ -17,7 +17,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactMissing, ArtifactRejected, FetchError, FormatTooNew
 from anvil.index_file import verify
 from anvil.milvus import export as exporting
-from anvil.milvus import generations, milvus_reader
+from anvil.milvus import milvus_collections, milvus_reader
 from anvil.milvus.milvus_client import Client
 from anvil.requests import BuildRequest
 from anvil.settings import index_url
@@ -96,7 +96,7 @@ def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) 
         assert (owners == windows[order] >> 12).all() and (vectors == own[order]).all() and len(vectors) > len(rows)
         assert there.document("nowhere.md") is None and there.average_length() == file.average_length()
     assert any(
-        len(chunk.content.encode()) > generations.MAX_TEXT_BYTES
+        len(chunk.content.encode()) > milvus_collections.MAX_TEXT_BYTES
         for chunk in there.page_chunks(there.pages["long.md"].id)
     )
     assert told
@@ -115,7 +115,7 @@ def test_a_newer_file_takes_the_place_of_the_older(tmp_path: Path, client: Clien
     older = export(built(tmp_path, PAGES), client)
     newer = export(built(tmp_path, {**PAGES, "new.md": "# New\n\nA new page on dugongs.\n"}), client)
     assert newer.outcome == "exported" and newer.generation != older.generation
-    assert generations.existing(client) == {newer.generation}
+    assert milvus_collections.existing(client) == {newer.generation}
     assert "new.md" in milvus_reader.opened(client).pages
 
 
@@ -124,7 +124,7 @@ def test_the_same_file_is_written_anew_where_some_of_it_is_gone(tmp_path: Path, 
     made = export(index, client).generation
     client.ask("drop_collection", f"{made}_pages")
     assert export(index, client).outcome == "exported"
-    assert export(index, client).outcome == "unchanged" and generations.existing(client) == {made}
+    assert export(index, client).outcome == "unchanged" and milvus_collections.existing(client) == {made}
     assert set(milvus_reader.opened(client).pages) == set(PAGES)
 
 
@@ -144,7 +144,10 @@ def test_an_export_leaves_what_another_has_pointed_readers_at(
     monkeypatch.setattr(exporting, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
     assert exporting.export(first, client, grace=1).outcome == "exported"
     assert [each.outcome for each in meanwhile] == ["exported"]
-    assert generations.pointed(client) == meanwhile[0].generation and "newer.md" in milvus_reader.opened(client).pages
+    assert (
+        milvus_collections.pointed(client) == meanwhile[0].generation
+        and "newer.md" in milvus_reader.opened(client).pages
+    )
     assert export(second, client).outcome == "unchanged"
 
 
@@ -157,13 +160,13 @@ def test_two_first_exports_end_with_the_one_that_was_last(
     def overtaken(self: exporting._Export) -> None:
         monkeypatch.setattr(exporting._Export, "run", run)
         run(self)
-        monkeypatch.setattr(generations, "without_others", lambda *_: None)  # which did its part before this one began
+        monkeypatch.setattr(milvus_collections, "without_others", lambda *_: None)  # it did its part before
         assert export(second, client).outcome == "exported"
         monkeypatch.undo()
 
     monkeypatch.setattr(exporting._Export, "run", overtaken)
     last = export(first, client)
-    assert last.outcome == "exported" and generations.existing(client) == {last.generation}
+    assert last.outcome == "exported" and milvus_collections.existing(client) == {last.generation}
     assert set(milvus_reader.opened(client).pages) == set(PAGES)
 
 
@@ -174,37 +177,40 @@ def test_an_export_that_breaks_off_leaves_the_old_one_answering(
     newer = built(tmp_path, {**PAGES, "new.md": "# New\n\nA new page on dugongs.\n"})
     for step in ("put", "finish"):
         with monkeypatch.context() as patched:
-            patched.setattr(generations.Generation, step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+            patched.setattr(milvus_collections.Generation, step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
             with pytest.raises(KeyboardInterrupt):
                 export(newer, client)
-        assert len(generations.existing(client)) == 2
-        assert "new.md" not in milvus_reader.opened(client).pages and generations.pointed(client) == older.generation
+        assert len(milvus_collections.existing(client)) == 2
+        assert (
+            "new.md" not in milvus_reader.opened(client).pages
+            and milvus_collections.pointed(client) == older.generation
+        )
     assert export(newer, client).outcome == "exported"
-    assert len(generations.existing(client)) == 1 and "new.md" in milvus_reader.opened(client).pages
+    assert len(milvus_collections.existing(client)) == 1 and "new.md" in milvus_reader.opened(client).pages
 
 
 def test_rows_that_did_not_arrive_are_missed(tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    send = generations.Generation._send
+    send = milvus_collections.Generation._send
 
-    def losing(self: generations.Generation, kind: str) -> None:
+    def losing(self: milvus_collections.Generation, kind: str) -> None:
         if kind == "chunks" and self._rows[kind]:
             self._rows[kind].pop()
             self.written[kind] += 1
         send(self, kind)
 
-    monkeypatch.setattr(generations.Generation, "_send", losing)
+    monkeypatch.setattr(milvus_collections.Generation, "_send", losing)
     with pytest.raises(FetchError, match="Export again"):
         export(built(tmp_path, PAGES), client)
-    assert generations.pointed(client) is None
+    assert milvus_collections.pointed(client) is None
 
 
 def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, client: Client) -> None:
     index = built(tmp_path, PAGES)
-    client.ask("create_collection", "docs", schema=generations.collection_schema("parts", 0))
+    client.ask("create_collection", "docs", schema=milvus_collections.collection_schema("parts", 0))
     with pytest.raises(ArtifactRejected, match="Anvil did not create"):
         export(index, client)
     client.ask("drop_collection", "docs")
-    client.ask("create_collection", "theirs", schema=generations.collection_schema("parts", 0))
+    client.ask("create_collection", "theirs", schema=milvus_collections.collection_schema("parts", 0))
     client.ask("create_alias", "theirs", "docs")
     with pytest.raises(ArtifactRejected, match="Anvil did not create"):
         export(index, client)
@@ -215,11 +221,11 @@ def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: P
     with pytest.raises(ArtifactMissing, match="anvil export --to"):
         milvus_reader.opened(client)
     made = export(built(tmp_path, PAGES), client)
-    row = generations.part(generations.ABOUT, 0)
+    row = milvus_collections.part(milvus_collections.ABOUT, 0)
     for said, error, words in (
-        ({"layout": generations.LAYOUT + 1}, FormatTooNew, "newer Anvil"),
+        ({"layout": milvus_collections.LAYOUT + 1}, FormatTooNew, "newer Anvil"),
         ({"layout": 0}, ArtifactRejected, "old layout"),
-        ({"layout": generations.LAYOUT, "meta": []}, ArtifactRejected, "an incomplete one"),
+        ({"layout": milvus_collections.LAYOUT, "meta": []}, ArtifactRejected, "an incomplete one"),
         ([], ArtifactRejected, "an incomplete one"),
     ):
         about = {"id": row, "text": f"1\n{json.dumps(said)}", "vector": [0.0, 0.0]}

@@ -19,7 +19,8 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 PURE_NAMES = (
-    "anvil.agents.pointer",
+    "anvil.agents.marked_block",
+    "anvil.agents.pointer_text",
     "anvil.bundle.agents_md",
     "anvil.clients.file_editing",
     "anvil.clients.known_clients",

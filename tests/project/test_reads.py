@@ -42,7 +42,7 @@ ELSEWHERE = {
     "anvil/git_drivers/cli.py": "files that git passes to its merge driver",
     "anvil/index_file/connection.py": "the first bytes of the index; a file of the installed package",
     "anvil/index_file/publish.py": "the first bytes of the index, and folders",
-    "anvil/library/converter.py": "a regular file of a document, after a look at its size",
+    "anvil/library/conversion_process.py": "a regular file of a document, after a look at its size",
     "anvil/library/library_file.py": "a file of the installed package",
     "anvil/library/server_info.py": "a byte of a regular file",
     "anvil/library/web_download.py": "what was just downloaded into a folder of Anvil's own",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from anvil.sites.html_to_markdown import to_markdown
 from anvil.sites.html_tree import Unreadable
 from anvil.sites.page_content import headings_of, whole_content, words_of
-from anvil.text.rendered_sections import Heading
+from anvil.text.section_places import Heading
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ PRELOADED = {
         *("sphinx_copybutton", "sphinx_design", "sphinx_rtd_theme"),
     ),
     "pre_commit": ("pre_commit.main", "pre_commit.commands.hook_impl", "pre_commit.commands.run"),
-    "anvil.library.converter": (
-        *("anvil.library.converter", "bs4", "mammoth", "numpy", "openpyxl", "pandas", "pdfminer.high_level"),
+    "anvil.library.conversion_process": (
+        *("anvil.library.conversion_process", "bs4", "mammoth", "numpy", "openpyxl", "pandas", "pdfminer.high_level"),
         *("pdfplumber", "pptx", "pypdfium2"),
     ),
 }

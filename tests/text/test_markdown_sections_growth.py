@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from anvil.text import rendered_sections
+from anvil.text import section_places
 from anvil.text.front_matter import split
 from anvil.text.headings import attributes, plain
 from anvil.text.markdown_sections import parse
@@ -61,6 +61,6 @@ def test_hostile_front_matter_is_text(source: str) -> None:
 def test_the_same_heading_thousands_of_times_is_found_in_its_page_in_little_time() -> None:
     page_ = parse("# a\n" * 5_000)
     headings = [(1, "", "Contents"), *((1, f"a{number}", "a") for number in range(5_000))]
-    assert seconds(lambda: rendered_sections.with_anchors(page_, headings)) < 2  # difflib: a minute
-    sections = rendered_sections.with_anchors(page_, headings).sections
+    assert seconds(lambda: section_places.with_anchors(page_, headings)) < 2  # difflib: a minute
+    sections = section_places.with_anchors(page_, headings).sections
     assert [section.anchor for section in sections] == [f"a{number}" for number in range(5_000)]

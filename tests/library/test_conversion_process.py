@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
-from anvil.library.converter import Converter
+from anvil.library.conversion_process import Converter
 from anvil.library.document_formats import FileKind, available, decoded, format_of, looked_for, save_as
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server

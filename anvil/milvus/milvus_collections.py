@@ -1,4 +1,4 @@
-"""Generations of an index in Milvus: their collections, the row ids in them, and how one is written.
+"""The collections of an index in Milvus: their fields and indexes, the row ids in them, and how they are written.
 
 A generation is four collections. Their names begin with the name of the exported collection and twelve digits of a hash
 of the content. An alias with the exported name points at ``chunks`` of the current generation, so all readers change at

@@ -6,16 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.settings.schema import ChunkingOptions
-from anvil.text import markdown_sections, rendered_sections
-from anvil.text.rendered_sections import Heading
+from anvil.text import markdown_sections, section_places
+from anvil.text.section_places import Heading
 
 
 def landed(text: str, *rendered: tuple[int, str, str]) -> list[str]:
     """The anchors of the sections of ``text``, whose page has headings (level, id, text)."""
     page = markdown_sections.parse(text, ChunkingOptions(slugs="mkdocs"))
     return [
-        section.anchor
-        for section in rendered_sections.with_anchors(page, [Heading(*each) for each in rendered]).sections
+        section.anchor for section in section_places.with_anchors(page, [Heading(*each) for each in rendered]).sections
     ]
 
 
@@ -71,7 +70,7 @@ def test_an_anchor_is_always_an_id_of_the_page_and_nothing_else_changes(
 ) -> None:
     text = "".join(f"{'#' * level} {title}\n\ntext\n\n" for level, title in headings)
     before = markdown_sections.parse(text, ChunkingOptions(slugs="mkdocs"))
-    after = rendered_sections.with_anchors(before, [Heading(*each) for each in rendered])
+    after = section_places.with_anchors(before, [Heading(*each) for each in rendered])
     assert {section.anchor for section in after.sections} <= {id_ for _, id_, _ in rendered} | {""}
     assert [(s.start, s.end, s.heading_path) for s in after.sections] == [
         (s.start, s.end, s.heading_path) for s in before.sections
@@ -83,6 +82,6 @@ def test_a_page_with_the_same_headings_lands_on_each(headings: list[tuple[int, s
     text = "".join(f"{'#' * level} {title}\n\ntext\n\n" for level, title in headings)
     page = markdown_sections.parse(text, ChunkingOptions(slugs="mkdocs"))
     rendered = [Heading(s.heading_level, f"id-{n}", s.title) for n, s in enumerate(page.sections)]
-    assert [s.anchor for s in rendered_sections.with_anchors(page, rendered).sections] == [
+    assert [s.anchor for s in section_places.with_anchors(page, rendered).sections] == [
         heading.id for heading in rendered
     ]

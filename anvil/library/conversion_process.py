@@ -125,7 +125,7 @@ class _Process(ChildProcess):
         inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
         self._options = options
         super().__init__(
-            "anvil.library.converter", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
+            "anvil.library.conversion_process", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
         )
         self.file_count = 0
         self.ready = True

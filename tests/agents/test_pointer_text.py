@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from anvil.agents import pointer as pointers
-from anvil.agents.pointer import SiteAccess, markers
+from anvil.agents import pointer_text as pointers
+from anvil.agents.marked_block import markers
+from anvil.agents.pointer_text import SiteAccess
 from anvil.agents.skill import MAX_NAME_CHARS, skill_name
 
 PATHS = [

@@ -7,12 +7,12 @@ import time
 import pytest
 
 from anvil.settings.schema import ChunkingOptions
-from anvil.text import markdown_sections, rendered_sections
+from anvil.text import markdown_sections, section_places
 from anvil.text.chunker import chunks
 
 
 def lines(text: str, source: str, path: str = "page.md") -> list[tuple[int | None, int | None]]:
-    page, _ = rendered_sections.with_lines(markdown_sections.parse(text), (), source, path)
+    page, _ = section_places.with_lines(markdown_sections.parse(text), (), source, path)
     return [(section.start_line, section.end_line) for section in page.sections]
 
 
@@ -64,7 +64,7 @@ def test_a_part_of_a_long_section_has_its_own_lines() -> None:
     text = "# Long\n\n" + "\n\n".join(paragraphs) + "\n"
     source = "---\na: 1\n---\n" + text.replace("harbour at", "harbour\nat")
     page = markdown_sections.parse(text)
-    _, placed = rendered_sections.with_lines(page, chunks(page, ChunkingOptions(max_chunk_size=400)), source, "page.md")
+    _, placed = section_places.with_lines(page, chunks(page, ChunkingOptions(max_chunk_size=400)), source, "page.md")
     whole = source.split("\n")
     assert len(placed) > 2
     for chunk in placed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from anvil.agents.pointer import topics
+from anvil.agents.pointer_text import topics
 
 
 def test_the_pages_at_the_top_come_first_and_indexes_before_others() -> None:
