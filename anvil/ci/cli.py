@@ -92,15 +92,15 @@ def command(mode: str, summary: str | None, as_json: bool, **given: Any) -> int:
     'impact' names the sections that a pull request probably makes wrong. Exit code 0: done, 1: stale, questions are
     not answered, findings reach the fail level, or documentation of dependencies is missing, 2: an error.
     """
-    from anvil.ci import job_modes, runners
+    from anvil.ci import jobs, runners
     from anvil.ci.summary import failure
 
     chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
-    ci_options = job_modes.CiOptions(**chosen)
+    ci_options = jobs.CiOptions(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     runner = runners.runner(os.environ, say, summary or None)
     try:
-        is_good, values = job_modes.MODES[mode](ci_options, runner)
+        is_good, values = jobs.MODES[mode](ci_options, runner)
     except AnvilError as error:
         runner.annotate("error", str(error))
         runner.summarize(failure(str(error)))

@@ -76,7 +76,7 @@ PRELOADED = {
         "anvil.git_drivers.merge",
         "anvil.live.memory_copy",
         "anvil.search.pages",
-        "anvil.ci.job_modes",
+        "anvil.ci.jobs",
         *_BUILD,
         "anvil.git.tracked_file",
         "anvil.embedding.local",

@@ -1,4 +1,4 @@
-"""The modes of ``anvil ci``: build or check the index, lint, test and more, and report the result to the runner."""
+"""The jobs of ``anvil ci``, by mode: what each does, when it fails, and what it reports to the runner."""
 
 from __future__ import annotations
 
