@@ -52,7 +52,7 @@ class AsgiSettings:
         public = environment.get("ANVIL_PUBLIC", "").casefold() in ("1", "true", "yes", "on")
         # whether all may read is decided below
         options = HttpOptions.from_environment(environment, host=BEHIND_PROXY_HOST, insecure=True)
-        if options.token is None and not options.oauth.issuers and not public:
+        if not options.needs_token and not public:
             raise ConfigError(
                 "No token is set. Set ANVIL_TOKEN, or ANVIL_PUBLIC=1 if everyone who can reach the server may read "
                 "the documents."
@@ -74,8 +74,7 @@ class AsgiSettings:
 def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings) -> Route:
     """``GET /search?query=...``: the result of ``search_docs``, for the search box of a site. It may be cached."""
     tool = next(tool for tool in toolset.tools if tool.name == "search_docs")
-    is_public = not settings.options.token and not settings.options.oauth.issuers
-    kept = f"{'public' if is_public else 'private'}, max-age={settings.cache_s}"
+    kept = f"{'private' if settings.options.needs_token else 'public'}, max-age={settings.cache_s}"
 
     async def search(request: Request) -> Response:
         try:

@@ -68,7 +68,7 @@ class AccessMiddleware:
 
     async def _unauthorized(self, scope: Scope) -> Refusal | None:
         options = self._options
-        if scope["path"] in self._open or not (options.token or self._guard):
+        if scope["path"] in self._open or not options.needs_token:
             return None
         token = bearer_token(scope)
         # The server's own token before an access token: it needs no request to the identity provider.

@@ -109,8 +109,7 @@ class HttpOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", _read_token(self.token, self.token_file))
-        oauth = OAuthSettings(self.oauth_issuer, self.oauth_resource, self.oauth_scope)
-        object.__setattr__(self, "oauth", oauth)
+        object.__setattr__(self, "oauth", OAuthSettings(self.oauth_issuer, self.oauth_resource, self.oauth_scope))
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
             raise ConfigError("The token must be printable ASCII without spaces. Choose another, and set ANVIL_TOKEN.")
         for name in self.allowed_host:
@@ -120,7 +119,7 @@ class HttpOptions:
                     f"No client can have the allowed host {name[:100]!r}. Name a host alone, without scheme and port, "
                     "such as docs.example.org, or '*' for all."
                 )
-        if not is_loopback(self.host) and not self.token and not self.oauth.issuers and not self.insecure:
+        if not is_loopback(self.host) and not self.needs_token and not self.insecure:
             raise ConfigError(
                 f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "
                 "or an identity provider with --oauth-issuer, or add --insecure if everyone who can reach it may read "
@@ -135,6 +134,11 @@ class HttpOptions:
             if text is not None and each.name not in more:
                 more[each.name] = each.metadata["read"](text)
         return cls(**more)
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether clients must send the server's token or an access token."""
+        return bool(self.token or self.oauth.issuers)
 
     def allows_origin(self, origin: str) -> bool:
         return ANY_HOST in self.allowed_origins or origin.lower() in self.allowed_origins

@@ -96,7 +96,7 @@ async def serve(
         stack.enter_context(handling(on_signal))
         name = f"[{options.host}]" if ":" in options.host else options.host
         base = f"http://{name}:{sock.getsockname()[1]}"
-        token = "required" if options.token or options.oauth.issuers else "none"
+        token = "required" if options.needs_token else "none"
         event(logging.INFO, f"Serving on {base}/{'sse' if sse else 'mcp'}", token=token)
         if ready is not None:
             ready(base)
