@@ -163,8 +163,8 @@ PYTHON_VARIABLES = {
 }
 """``PYTHON*`` variables that a forked program obeys or need not obey; with any other one a program starts cold."""
 MALLOC = "glibc.malloc.hugetlb=1:glibc.malloc.trim_threshold=536870912:glibc.malloc.mmap_threshold=33554432"
-"""What is allocated lies on huge pages, and is kept when it is freed: tests in a process of pytest-xdist have a fifth to
-two fifths fewer page faults. Elsewhere than in glibc it says nothing."""
+"""What is allocated lies on huge pages, and is kept when it is freed: tests in a process of pytest-xdist have a fifth
+to two fifths fewer page faults. Elsewhere than in glibc it says nothing."""
 MADV_COLLAPSE = 25
 PR_GET_TID_ADDRESS = 40
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}
