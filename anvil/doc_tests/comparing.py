@@ -120,13 +120,14 @@ class _Replay:
         """The difference with the page to blame, and a reason."""
         former = _quality(difference.before)
         blame = None
-        for page in self._candidates(difference)[: min(MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS - self._replays)]:
+        tried = self._candidates(difference)[: min(MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS - self._replays)]
+        for page in tried:
             self._replays += 1
             quality = _quality(self._with(page).ask(difference.after.question))
             if quality >= former if difference.kind == "worse" else quality <= former:
                 blame = page
                 break
-        return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages))
+        return replace(difference, blame=blame, reason=_reason(difference, blame, len(tried), len(self._pages)))
 
     def _candidates(self, difference: Difference) -> list[ChangedPage]:
         """The changed pages: those that the question is about, those among its results, then the others."""
@@ -162,12 +163,15 @@ def _paths(page: ChangedPage) -> tuple[str, ...]:
 _EDITED = {"added": "was added", "changed": "was edited", "removed": "was removed", "moved": "was moved"}
 
 
-def _reason(difference: Difference, blame: ChangedPage | None, pages: Sequence[ChangedPage]) -> str:
-    """Why the answer to a question changed: a sentence."""
+def _reason(difference: Difference, blame: ChangedPage | None, tried: int, changed: int) -> str:
+    """Why the answer to a question changed: a sentence. ``tried`` of the ``changed`` pages were restored."""
     if blame is None:
-        if not pages:
+        if not changed:
             return "No page differs between the two."
-        return f"None of the {counted(len(pages), 'page')} that changed explains it alone."
+        alone = f"None of the {counted(changed, 'page')} that changed explains it alone."
+        return (
+            alone if tried == changed else f"{tried} of the {changed} pages that changed were tried: none explains it."
+        )
     event = f"{blame.file_path} {_EDITED[blame.kind]}" + (f" from {blame.old_path}" if blame.old_path else "")
     after = difference.after
     if {*after.question.pages} & {*_paths(blame)}:

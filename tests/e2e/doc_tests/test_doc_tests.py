@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.doc_tests import comparing
 from anvil.doc_tests.suite import parse, recorded
 from anvil.errors import ConfigError
 from tests.conftest import PAGES, write
@@ -128,6 +129,22 @@ def test_a_page_that_overtakes_is_blamed(root: Path) -> None:
     assert difference["decisive"] is True
     done = in_process.program("test", "--baseline", "main", cwd=root, code=1)
     assert "1 question got worse (1 question is lost), 0 better." in done.stdout
+
+
+def test_where_no_page_alone_is_to_blame_the_report_says_how_many_were_tried(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one.md", "two.md"):  # each alone overtakes the right page
+        write(root / "docs", {name: "# Windows server\n\nInstall it on a Windows server.\n"})
+    suite(root, SUITE.replace("install.md#windows", "install.md"))
+    (difference,) = in_process.printed("test", "--baseline", "main", cwd=root, code=1)["comparison"]["differences"]
+    assert (difference["blame"], difference["reason"]) == (
+        None,
+        "None of the 2 pages that changed explains it alone.",
+    )
+    monkeypatch.setattr(comparing, "MAX_REPLAYS_OF_QUESTION", 1)
+    (difference,) = in_process.printed("test", "--baseline", "main", cwd=root, code=1)["comparison"]["differences"]
+    assert difference["reason"] == "1 of the 2 pages that changed were tried: none explains it."
 
 
 def test_a_removed_page_is_blamed_and_what_got_better_is_said(root: Path) -> None:
