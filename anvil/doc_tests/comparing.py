@@ -168,10 +168,9 @@ def _reason(difference: Difference, blame: ChangedPage | None, tried: int, chang
     if blame is None:
         if not changed:
             return "No page differs between the two."
-        alone = f"None of the {counted(changed, 'page')} that changed explains it alone."
-        return (
-            alone if tried == changed else f"{tried} of the {changed} pages that changed were tried: none explains it."
-        )
+        if tried < changed:
+            return f"{tried} of the {changed} pages that changed were tried: none explains it alone."
+        return f"None of the {counted(changed, 'page')} that changed explains it alone."
     event = f"{blame.file_path} {_EDITED[blame.kind]}" + (f" from {blame.old_path}" if blame.old_path else "")
     after = difference.after
     if {*after.question.pages} & {*_paths(blame)}:

@@ -144,7 +144,7 @@ def test_where_no_page_alone_is_to_blame_the_report_says_how_many_were_tried(
     )
     monkeypatch.setattr(comparing, "MAX_REPLAYS_OF_QUESTION", 1)
     (difference,) = in_process.printed("test", "--baseline", "main", cwd=root, code=1)["comparison"]["differences"]
-    assert difference["reason"] == "1 of the 2 pages that changed were tried: none explains it."
+    assert difference["reason"] == "1 of the 2 pages that changed were tried: none explains it alone."
 
 
 def test_a_removed_page_is_blamed_and_what_got_better_is_said(root: Path) -> None:
