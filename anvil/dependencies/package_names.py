@@ -77,9 +77,7 @@ def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
     ecosystem = next((each for each in ECOSYSTEMS if match and match["ecosystem"] == each), None)
     kinds = (ecosystem,) if ecosystem else tuple(ECOSYSTEMS)
     if not match or not any(is_name(kind, match["name"]) for kind in kinds):
-        raise ConfigError(
-            f"{text[:100]!r} is not the name of a package of PyPI or npm. Write NAME, NAME==VERSION or npm:NAME."
-        )
+        raise ConfigError(f"{text[:100]!r} is not the name of a package. Write NAME, NAME==VERSION or npm:NAME.")
     if match["version"] is not None and not is_version(match["version"]):
         raise ConfigError(f"{text[:100]!r} does not end in a version. Write NAME==VERSION, such as fastapi==0.115.0.")
     return ecosystem, match["name"], match["version"]
@@ -124,6 +122,6 @@ def _similar(dependencies: list[Dependency], name: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, sorted({each.name for each in dependencies}), n=2, cutoff=0.6)
-    if near:
-        return f"Did you mean {' or '.join(near)}?"
-    return f"Those of Python and npm are read. To take it anyway, write pypi:{name}==VERSION or npm:{name}@VERSION."
+    forms = " or ".join(f"{ecosystem}:{name}{entry.pin}VERSION" for ecosystem, entry in ECOSYSTEMS.items())
+    anyway = f"Those of {' and '.join(ECOSYSTEMS)} are read. To take it anyway, write {forms}."
+    return f"Did you mean {' or '.join(near)}?" if near else anyway

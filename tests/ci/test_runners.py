@@ -46,6 +46,14 @@ def test_a_line_is_no_command(text: str) -> None:
     assert len(said) == 1 and "\n" not in said[0] and "\r" not in said[0] and read(said).commands == []
 
 
+def test_of_each_level_ten_notes_are_annotations_and_the_others_lines_of_the_log() -> None:
+    said: list[str] = []
+    notes = [runners.Note("warning", f"message {number}", "a.md", number) for number in range(1, 13)]
+    runners.GitHub(said.append, None, None).show([*notes, runners.Note("error", "last", "b.md", 1)], 10)
+    assert [told.message for told in read(said).annotations] == [*(f"message {n}" for n in range(1, 11)), "last"]
+    assert said[10:12] == ["warning: a.md:11: message 11", "warning: a.md:12: message 12"]
+
+
 @given(TEXT, st.sampled_from(["", "\nend-0\n", "\nother=1\n"]))
 def test_an_output_is_read_back(tmp_path_factory: pytest.TempPathFactory, value: str, more: str) -> None:
     file = tmp_path_factory.mktemp("o") / "output"
