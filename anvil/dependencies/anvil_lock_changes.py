@@ -152,8 +152,9 @@ def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsRepo
         return report
     if (docs.digest, docs.url) == (before.digest, before.url):
         return report
-    if (docs.url, docs.commit) == (before.url, before.commit) and docs.anvil_version is not None:
-        return report  # the same pages, read in another way
+    is_read_anew = docs.commit is not None or docs.anvil_version != before.anvil_version
+    if (docs.url, docs.commit) == (before.url, before.commit) and docs.anvil_version is not None and is_read_anew:
+        return report  # the same pages, read in another way: of an archive, only another Anvil does that
     commit = f" at {before.commit[:12]}" if before.commit else ""
     was = f"It was from {before.source} {before.url}{commit}, with the digest {before.digest[:12]}."
     return replace(report, notes=(*report.notes, f"The same version has other documentation now. {was}"))

@@ -8,7 +8,6 @@ filter or attribute of the repository has an effect.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
 import shutil
@@ -161,7 +160,7 @@ class RemoteRepository:
         tags, wanted = self.tags(), named or version
         tag = named or version_names.find_tag(tags, name, version)
         if tag is None or tag not in tags:
-            near = ", ".join(difflib.get_close_matches(wanted, tags, MAX_NAMED_TAGS, 0.0))
+            near = ", ".join(version_names.closest_tags(tags, name, wanted, MAX_NAMED_TAGS))
             hint = f"The closest are {near}. Name one with --tag." if near else "It has no tags."
             raise NotFound(f"There is no tag for {wanted} in {self.shown}. {hint}")
         return tag, tags[tag]

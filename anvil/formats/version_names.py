@@ -3,9 +3,11 @@ of a package, such as ``v1.2.0`` and ``@acme/ui@1.2.0``."""
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections.abc import Iterable
+from itertools import islice, zip_longest
 
 from anvil.formats.patterns import lazy_pattern
 
@@ -70,3 +72,20 @@ def find_tag(tags: Iterable[str], name: str, version: str) -> str | None:
     short = name.rpartition("/")[2]
     own = [tag for tag in matching if tag.startswith((name, short, short.replace("-", "_")))]
     return next(iter(own or matching), None)
+
+
+def closest_tags(tags: Iterable[str], name: str, version: str, limit: int) -> list[str]:
+    """The tags whose numbers are nearest to those of the version, nearest first. A repository may have many long tags:
+    the time grows with their length only, which it does not where texts are compared."""
+    short, wanted = name.rpartition("/")[2], _numbers(version)
+
+    def distance(tag: str) -> tuple[list[int], bool, str]:
+        pairs = zip_longest(_numbers(tag.replace(short, "")), wanted, fillvalue=0)
+        return [abs(here - there) for here, there in pairs], short not in tag, tag
+
+    return heapq.nsmallest(limit, tags, distance)
+
+
+def _numbers(text: str) -> list[int]:
+    """The first numbers in a text."""
+    return [int(match[0]) for match in islice(re.finditer(r"\d{1,12}", text), 6)]

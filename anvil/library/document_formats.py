@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.formats import characters
+from anvil.library.document_chunker import MAX_PART_CHARACTERS, sliced
 from anvil.library.settings import LibraryOptions
 
 MAX_UNPACKED_BYTES = 500_000_000
@@ -100,6 +101,7 @@ _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
+_TILDES = re.compile("~{4,}")
 
 
 def pieces(source: OpenFile) -> Iterator[Piece]:
@@ -132,6 +134,15 @@ def _check_zip(file: BinaryIO, file_type: str) -> None:
 def _text(source: OpenFile) -> Iterator[Piece]:
     text, note = decoded(source.file.read())
     yield Piece(text, note=note)
+
+
+def _code(source: OpenFile) -> Iterator[Piece]:
+    """Blocks of code: as Markdown, comments would be headings, and the first document of YAML front matter, which no
+    search finds."""
+    text, note = decoded(source.file.read())
+    fence = max(["~~~", *_TILDES.findall(text)], key=len) + "~"  # no line of the file ends the block
+    for part in sliced(text, MAX_PART_CHARACTERS - 2 * len(fence) - 100):  # else the block itself would be split
+        yield Piece(f"{fence}{source.kind.type}\n{part}\n{fence}", note=note)
 
 
 def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
@@ -276,7 +287,8 @@ _IMAGE = {"program": "exiftool", "install": "ExifTool (https://exiftool.org)", "
 _SPEECH = {"modules": "speech_recognition pydub", "install": "pip install 'markitdown[audio-transcription]'"}
 FORMATS = (
     Format("md markdown mdx", _text, "text", "text/markdown"),
-    Format("txt text rst adoc asciidoc org log tex tsv yaml yml toml vtt srt", _text, "text", "text/plain"),
+    Format("txt text rst adoc asciidoc org log tex tsv vtt srt", _text, "text", "text/plain"),
+    Format("yaml yml toml", _code, "text", "application/yaml application/toml"),
     Format("pdf", _pdf_pages, "other", "application/pdf", "markitdown pdfplumber pypdfium2", when_empty=_SCANNED),
     Format("docx docm", _word, "zip", f"{_OFFICE}.wordprocessingml.document", "mammoth markitdown"),
     Format("pptx pptm", _slides, "zip", f"{_OFFICE}.presentationml.presentation", "pptx", "PptxConverter"),

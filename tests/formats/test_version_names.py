@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from anvil.formats.version_names import find_tag, newest
+from anvil.formats.version_names import closest_tags, find_tag, newest
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,18 @@ def test_the_newest_version(versions: list[str], expected: str) -> None:
 )
 def test_the_forms_that_projects_use(name: str, version: str, there: list[str], expected: str | None) -> None:
     assert find_tag(there, name, version) == expected
+
+
+def test_the_closest_tags() -> None:
+    there = ["v1.0.0", "v1.1.0", "v1.0.1", "v9.0.0", "nightly"]
+    assert closest_tags(there, "lib", "1.0.2", 3) == ["v1.0.1", "v1.0.0", "v1.1.0"]
+    assert closest_tags(["a@1.0.0", "b@1.0.1", "b@1.0.0"], "b", "1.0.2", 3) == ["b@1.0.1", "b@1.0.0", "a@1.0.0"]
+    assert closest_tags(["v2.1.0", "v2.9.0", "v1.10.0"], "@acme/lib2", "2.10.0", 1) == ["v2.9.0"]
+    assert closest_tags([], "lib", "1", 3) == []
+
+
+def test_time_of_the_closest_tags_grows_with_their_length_only() -> None:
+    tags = [f"{'1' * 500}{number}" for number in range(5_000)]
+    begin = time.thread_time()
+    assert len(closest_tags(tags, "lib", "1" * 60, 3)) == 3
+    assert time.thread_time() - begin < 5  # 0.03 s, and 14 s where texts are compared

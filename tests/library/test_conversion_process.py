@@ -66,6 +66,12 @@ def test_office_files_with_macros_are_read_as_those_without(converter: Converter
         ("a.json", lambda path: path.write_text('{"lamp": true}'), '{"lamp": true}'),
         ("a.xml", lambda path: path.write_text("<?xml version='1.0'?><r><a>lamp</a></r>"), "<a>lamp</a>"),
         ("a.zip", lambda path: documents.archive(path, {"in/a.csv": b"x,y\n1,2\n", "b.txt": b"hello"}), "| 1 | 2 |"),
+        (
+            "a.yaml",
+            lambda path: path.write_text("---\n# A lamp.\nlamp: on\n---\nhorn: off\n"),
+            "~~~~yaml\n---\n# A lamp.\nlamp: on\n---\nhorn: off\n",
+        ),
+        ("a.toml", lambda path: path.write_text("a = '''\n~~~~~\n'''"), "~~~~~~toml\na = '''\n~~~~~\n'''\n~~~~~~"),
         ("a.html", lambda path: path.write_bytes(b"<html><body><p>cr\xe8me</p></body></html>"), "crème"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 8 else "",
@@ -113,6 +119,13 @@ def test_identifiers_in_tables_of_slides_are_found_by_their_names(converter: Con
     table.cell(0, 0).text = "max_size"
     deck.save(str(tmp_path / "a.pptx"))
     assert "max_size" in converted(converter, tmp_path / "a.pptx")
+
+
+def test_each_part_of_a_long_yaml_file_is_code(converter: Converter, tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("# A lamp.\nlamp: on\n" * 30_000)
+    parts = [part.text.strip() for part in converter.parts(path, FileKind.of("a.yaml"))]
+    assert len(parts) > 1 and all(part.startswith("~~~~yaml\n") and part.endswith("\n~~~~") for part in parts)
 
 
 def test_the_title_of_a_web_page_is_its_heading(converter: Converter, tmp_path: Path) -> None:
@@ -185,7 +198,7 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
         converter.parts(tmp_path / "a.pdf", FileKind.of("a.pdf"))
-    texts = "md markdown mdx txt text rst adoc asciidoc org log tex tsv yaml yml toml vtt srt"
+    texts = "md markdown mdx txt text rst adoc asciidoc org log tex tsv vtt srt yaml yml toml"
     assert available(OPTIONS) == tuple(f"{texts} html htm zip".split())
 
 

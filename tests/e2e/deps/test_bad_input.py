@@ -237,6 +237,15 @@ def test_an_update_that_finds_the_same_version_replaced_says_so(project: Path, u
     assert "The same version has other documentation now. It was from repository" in done.stderr
 
 
+def test_an_update_that_finds_an_archive_replaced_says_so(project: Path, server: Server) -> None:
+    two_versions(project, server)
+    program("deps", "add", "beacon@1.0.0", cwd=project)
+    package = {"name": "beacon", "version": "1.0.0"}
+    publish_npm(server, package, tarball(package, {"docs/index.md": b"# Beacon\n\nReplaced.\n"}))
+    done = program("deps", "update", "beacon@1.0.0", cwd=project)
+    assert "The same version has other documentation now. It was from package" in done.stderr
+
+
 # --- circles ---------------------------------------------------------------------------------------------------------
 
 
