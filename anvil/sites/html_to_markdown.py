@@ -26,8 +26,9 @@ from anvil.sites.html_elements import (
     is_titled,
     language_of,
 )
+from anvil.sites.html_tables import Table, is_layout
 from anvil.sites.html_tree import Element, classes
-from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
+from anvil.sites.markdown_writer import MarkdownWriter
 from anvil.sites.page_content import (
     EDGES,
     HEADINGS,

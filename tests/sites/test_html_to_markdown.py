@@ -61,21 +61,6 @@ CASES = {
         "- [x] a\n- [ ] b",
     ),
     "quote": ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
-    "table": (
-        "<table><thead><tr><th>a</th><th>b|c</th></tr></thead><tr><td>1<br>2</td><td><code>3</code></td></tr></table>",
-        "| a | b\\|c |\n| --- | --- |\n| 1 2 | `3` |",
-    ),
-    "table without a header": ("<table><tr><td>a</td></tr><tr><td>b</td></tr></table>", "|  |\n| --- |\n| a |\n| b |"),
-    "table with spans": (
-        '<table><tr><th>a</th><th>b</th></tr><tr><td rowspan="2">c</td><td>d</td></tr><tr><td>e</td></tr>'
-        '<tr><td colspan="2">f</td></tr></table>',
-        "| a | b |\n| --- | --- |\n| c | d |\n|  | e |\n| f |  |",
-    ),
-    "table with a header and a table in a cell": (
-        "<table><thead><tr><th>a</th><th>b</th></tr></thead><tr><td>c</td><td>d<table><tr><td>e</td><td>f</td></tr></table>"
-        "</td></tr></table>",
-        "| a | b |\n| --- | --- |\n| c | d e f |",
-    ),
     "tag of two elements": ("<p>List&lt;<i><span>S</span></i>&gt; <span>a &lt;</span> b</p>", "List\\<*S*> a < b"),
     "heading with a tag of two elements": ("<h2><span>List</span>&lt;<span>S</span>&gt;</h2>", "## List\\<S>"),
     "admonition of AsciiDoc with a label": (
@@ -83,13 +68,6 @@ CASES = {
         "</tr></table></div>",
         "> [!NOTE] Important\n>\n> Trim.",
     ),
-    "table of Javadoc": (
-        '<div class="summary-table"><div class="table-header col-first">a</div><div class="table-header col-last">b</div>'
-        '<div class="col-first"><code>c</code></div>\n<div class="col-last"><div class="block">d</div> e</div>'
-        '<div class="col-first"></div><div class="col-last">f</div></div>',
-        "| a | b |\n| --- | --- |\n| `c` | d e |\n|  | f |",
-    ),
-    "table that is a layout": ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "## a\n\nb\n\nc"),
     "definitions": (
         "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd><p>d</p><p>e</p></dd></dl>",
         "- **a**\n  b\n- **c**\n  d\n\n  e",
@@ -434,13 +412,6 @@ def test_lists_in_lists_are_linear() -> None:
     html = "<ul><li>a" * 400 + "</li></ul>" * 400
     text = read_page(f"<main>{html}</main>").markdown
     assert text.count("a") == 400 and len(text) < 30_000
-
-
-def test_a_long_table_is_linear() -> None:
-    rows = "<tr>" + "<td>x</td>" * 3 + "</tr>"
-    wide = "<tr>" + "<td>y</td>" * 3_000 + "</tr>"
-    text = read_page(f"<main><table>{wide}{rows * 3_000}</table></main>").markdown
-    assert text.count("x") == 9_000 and len(text) < 200_000
 
 
 def test_a_long_paragraph_is_linear() -> None:
