@@ -432,7 +432,8 @@ def test_many_orphans_without_a_navigation_mean_that_another_tool_makes_the_site
 
 
 def test_of_a_site_of_hugo_only_links_to_files_say_what_they_mean(tmp_path: Path) -> None:
-    pages = {"content/a.md": '[b](b.md#x) [c]({{< ref "gone" >}}) [d](/gone/) [e](gone.md)\n', "content/b.md": "# X\n"}
+    links = '[b](b.md#x) [c]({{< ref "gone" >}}) [d](/gone/) [e](gone.md) [f](../b/#gone)\n'
+    pages = {"content/a.md": links, "content/b.md": "# X\n"}
     for file, text in {**pages, "hugo.toml": "title = 'x'\n"}.items():
         write(tmp_path / file, text)
     for config in (Config(), Config(site=SiteOptions("https://example.org/", "hugo"))):
