@@ -11,6 +11,7 @@ import hashlib
 import importlib.resources
 import importlib.util
 import os
+import re
 import urllib.parse
 from collections.abc import Iterator
 from functools import lru_cache
@@ -262,7 +263,7 @@ def is_marked_as_site(path: Path) -> bool:
     try:
         with contextlib.closing(open_artifact(path)) as handle:
             table = handle.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'anvil_meta'").get
-            if table != expected_definitions(0)[MANIFEST_TABLE]:
+            if _without_comments(table) != expected_definitions(0)[MANIFEST_TABLE]:
                 return False
             return bool(handle.execute("SELECT count(*) FROM anvil_meta WHERE key = 'left_out'").get)
     except (AnvilError, apsw.Error, UnicodeDecodeError):
@@ -270,8 +271,15 @@ def is_marked_as_site(path: Path) -> bool:
 
 
 def definitions(handle: apsw.Connection) -> dict[tuple[str, str], str | None]:
-    """(kind, name) -> its SQL, of all tables and indexes of a database."""
-    return {(kind, name): sql for kind, name, sql in handle.execute("SELECT type, name, sql FROM sqlite_schema")}
+    """(kind, name) -> its SQL without comments, which other versions write otherwise, of all tables and indexes of a
+    database."""
+    rows = handle.execute("SELECT type, name, sql FROM sqlite_schema")
+    return {(kind, name): _without_comments(sql) for kind, name, sql in rows}
+
+
+def _without_comments(sql: str | None) -> str | None:
+    """In quotes ``--`` is no comment. What is left out then has the closing quote, so the rest equals no definition."""
+    return re.sub(r"[ \t]*--[^\n\0]*", "", sql) if isinstance(sql, str) else sql  # a damaged file has any value
 
 
 @lru_cache(maxsize=4)

@@ -66,6 +66,18 @@ def test_an_index_of_pages_with_included_files_is_sound(tmp_path: Path) -> None:
     verify.check(tmp_path / "included.db")
 
 
+def test_an_index_of_a_version_with_other_comments_in_its_tables_is_sound(index: Path) -> None:
+    tamper(index, "UPDATE sqlite_schema SET sql = replace(sql, '-- ', '-- once: ')")
+    verify.check(index)
+
+
+@pytest.mark.parametrize("added", ["DEFAULT '--\n '", 'DEFAULT "--\n "'])
+def test_quoted_text_is_no_comment(index: Path, added: str) -> None:
+    text = added.replace("'", "''")
+    tamper(index, f"UPDATE sqlite_schema SET sql = replace(sql, 'title TEXT NOT NULL,', 'title TEXT NOT NULL {text},')")
+    assert "is not defined as it must be" in refusal(index)
+
+
 def test_nothing_can_be_written_through_it(index: Path) -> None:
     with verify.open_checked(index) as reader, pytest.raises(Exception, match=r"(?i)read.?only"):
         reader.connection.execute("DELETE FROM chunks")

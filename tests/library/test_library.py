@@ -891,6 +891,19 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
             library.search("x")
 
 
+def test_a_library_of_a_version_with_other_comments_in_its_tables_is_read(tmp_path: Path) -> None:
+    with opened(tmp_path / "a.db") as library:
+        library.ingest_content("High water is at noon.", "a.md")
+    with sqlite3.connect(tmp_path / "a.db") as file:
+        file.execute("PRAGMA writable_schema = on")
+        file.execute(
+            "UPDATE sqlite_schema SET sql = replace(replace(sql, '-- JSON', '-- a text'), 'NULL,', 'NULL, --x')"
+        )
+    file.close()
+    with opened(tmp_path / "a.db") as library:
+        assert library.search("water").results[0].source == "a.md"
+
+
 @pytest.mark.parametrize("kind", ["index", "database", "named", "future"])
 def test_a_refused_file_is_left_as_it_was(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "index.db"
