@@ -23,6 +23,7 @@ from anvil.sites.page_content import (
     content_of,
     edit_url,
     generator_of,
+    outermost,
     text_of,
     words,
 )
@@ -35,6 +36,8 @@ from anvil.text.section_places import Heading, bare
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
 # "Page | Site", "Page - Site", "Page :: Site" and the like
 _TITLE_SEPARATOR = re.compile("\\s+(?:::|[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-])\\s+")
+_BANNER = "#banner, [role=banner], [class*=brand i], [class*=logo i]"
+"""What has the name of the site."""
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _SCRIPTS = "script[src], script[type=module]"
 _WAITING = frozenset({"loading", "please", "wait"})
@@ -111,11 +114,14 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     first = next((text for text in top if text == parts[0]), top[0] if top else "")
     if not says_nothing(first):
         return first
-    # the part that is a heading, or has the first one; else the first
+    # the part that is a heading, or has the first one; else the last behind the name of the site, or the first
     letters = dict.fromkeys(bare(heading.text) for heading in headings if heading.text and not top)
     named = [part for part in parts if bare(part) in letters]
     named += [part for part in parts if letters and next(iter(letters)) in bare(part)]
-    short = [*named, parts[0]][0]
+    banners = outermost(html_tree.select(tree, _BANNER)) if len(parts) > 1 else []  # a text once, however deep it is
+    of_site = [bare(element.text()) for element in banners]
+    in_banner = [any(bare(part) in name for name in of_site) for part in (parts[0], parts[-1])]
+    short = [*named, parts[-1 if in_banner == [True, False] else 0]][0]
     return first if first and says_nothing(short) else short
 
 

@@ -78,7 +78,7 @@ GENERIC = Generator(
         .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .page-nav,
         a:is([rel~=prev], [rel~=next]), .edit-page-link,
         :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
-        .anchorjs-link, .heading-link),
+        .anchorjs-link, .heading-link), span.permalink,
         .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc,
         :is(h2, h3, h4):has(+ #markdown-toc):not(h2:has(+ * + h3, + * + hr + h3), h3:has(+ * + h4, + * + hr + h4)),
         .table-of-contents, [class*=mini-toc], [role=menu], .copybtn, .copy-button, .clipboard-copy-txt,

@@ -246,8 +246,8 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
         class="docstring-binding">lamp</a>(on)</header><p>Text.</p><h6>Note</h6></article><details class="docstring"
         ><summary id="rope"><a class="docstring-binding">rope</a></summary></details></article></div>""",
         """<div id="content"><div id="module-header"></div><h1>A</h1><div class="top"><p class="src">def <a id="lamp"
-        class="def">lamp</a>(on)<a href="#lamp" class="selflink">#</a></p><p>Text.</p><h6>Note</h6></div><div
-        class="top"><p class="src"><a id="rope" class="def">rope</a></p></div></div>""",
+        class="def">lamp</a>(on)<a href="src.html" class="link">Source</a><a href="#lamp" class="selflink">#</a></p>
+        <p>Text.</p><h6>Note</h6></div><div class="top"><p class="src"><a id="rope" class="def">rope</a></p></div>""",
         """<meta name="generator" content="texi2any"><h1>A</h1><dl><dt id="lamp"><span class="category-def">def</span>
         <strong class="def-name">lamp</strong>(on)</dt><dd>Text.<h6>Note</h6></dd><dt id="rope"><b>rope</b>
         </dt></dl>""".replace('id="', 'id="index-'),
@@ -294,6 +294,19 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ("<title>Manual - Chapter 1: Lamps</title><body><h3>1: Lamps</h3>", "Chapter 1: Lamps"),
         ("<title>Home</title><body><h1>Home</h1>", "Home"),
         ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
+        (
+            '<title>Manual - Lamps</title><b id="banner">The Manual</b><div id="bodyColumn"><h2>About</h2></div>',
+            "Lamps",
+        ),
+        ('<title>API | Acme API</title><b id="banner">Acme API</b><main><p>Lamps</p></main>', "API"),
+        (
+            '<h1>Lamp<span class="permalink"><a href="../Lamp.html" title="Permalink"><i>\ue157</i></a></span></h1>',
+            "Lamp",
+        ),
+        (
+            '<div id="content"><div id="module-header"><p class="caption">Data.Lamp</p></div><h1>Documentation</h1>',
+            "Data.Lamp",
+        ),
         ("<title>Lamps :: Manual</title><body><h3>About</h3>", "Lamps"),
         ('<title>Site : Lamp</title><div id="main-header"><i id="title-text">Site : Lamp</i></div>', "Site : Lamp"),
         (

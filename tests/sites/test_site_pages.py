@@ -96,6 +96,8 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_its_generator_have_it(genera
         ("lamp/all.html", "sphinx", True),
         ("settings.html", "rustdoc", False),
         ("lamp/settings.html", "rustdoc", True),
+        ("docs/docsets/Lamp.docset/Contents/a.html", "jazzy", False),
+        ("docs/docsets/Lamp.docset/Contents/a.html", "unknown", True),
     ],
 )
 def test_files_that_generators_write_beside_pages_are_none(path: str, generator: str, is_page: bool) -> None:
