@@ -183,7 +183,8 @@ class Selection:
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        include = [*options.include, *(f"{p}/{_PAGES}" for p in options.include if p and _WILDCARDS.isdisjoint(p))]
+        include = [p.rstrip("/") for p in options.include]
+        include += [f"{p}/{_PAGES}" for p in include if p and _WILDCARDS.isdisjoint(p)]
         self._include = [(patterns.glob(p, ignore_case=True), _literal_names(p)) for p in include]
         # "drafts/" means the folder, too, and the paths that are compared have no slash at their end.
         self._exclude = [patterns.glob(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
