@@ -126,7 +126,7 @@ def window_key(text: str) -> bytes:
 
 # --- the columns of rows, as they are written, read and digested; schema.sql defines them -------------------------
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Increased for a change that older versions cannot read. Then indexes are built again."""
 # Without names of columns: the tables are those of schema.sql, which the check compares word for word.
 INSERT = {

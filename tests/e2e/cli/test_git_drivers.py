@@ -326,7 +326,7 @@ def test_a_damaged_index_in_the_history_does_not_end_the_log(work: Path) -> None
     (work / INDEX).write_bytes(b"")
     commit(work, "empty", at=1_700_000_000)
     shown = run(work, "log", "-p", "--", INDEX)
-    assert "+This file is damaged" in shown and "Anvil index, format 4" in shown and "/tmp" not in shown
+    assert "+This file is damaged" in shown and "Anvil index, format 5" in shown and "/tmp" not in shown
 
 
 def test_patches_of_an_index_are_binary_and_whole(work: Path) -> None:

@@ -509,8 +509,8 @@ def test_each_kind_of_bad_file_is_one_sentence(small: Path, tmp_path: Path, visi
     assert note("other", lambda site: (site / INDEX).write_bytes(b"x" * size)) == damaged
     assert note("json", lambda site: (site / "anvil/search/search.json").write_text("<!doctype html>")) == damaged
     assert note("shape", lambda site: (site / "anvil/search/search.json").write_text("{}")) == damaged
-    assert note("format", data(format=5)) == (
-        "The search index has format 5, and this page reads format 4. Build both with one version of Anvil."
+    assert note("format", data(format=6)) == (
+        "The search index has format 6, and this page reads format 5. Build both with one version of Anvil."
     )
     assert note("short", lambda site: (site / INDEX).write_bytes((site / INDEX).read_bytes()[: size // 2])).startswith(
         "The search index and this page are not of one build."
