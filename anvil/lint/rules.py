@@ -50,6 +50,8 @@ _NUMBER = re.compile(r"_(?=\d+$)")
 function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
 _SIGNS_OF_GITBOOK = re.compile(r"usd|less-than-|-greater-than|\.")
 """What an anchor there has for $, <, > and the dot."""
+_CONTRIBUTOR = "<sub><b>"
+"""In each line of the table of contributors that a bot writes, with links such as ``#code-ada`` that lead nowhere."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
 
@@ -249,7 +251,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]
-        if anchors is None or fragment in anchors:
+        if anchors is None or fragment in anchors or _CONTRIBUTOR in use.page.references.line_text(use.link.line):
             continue
         lower = fragment.lower()
         if ignores_case and (_NUMBER.sub("-", lower) if has_own_slugs else lower) in anchors:

@@ -57,3 +57,9 @@ def test_names_of_pages_are_no_markup() -> None:
     assert text.startswith("## Questions: 1 question got worse because of a\\_\\[x\\](y).md\n")
     row = "| **lost** `how *so*?` | result 1 → not found | [`a_[x](y).md`](https://x.test/docs/a_%5Bx%5D%28y%29.md)"
     assert row in text
+
+
+def test_the_page_to_blame_is_a_link_where_it_is_still_there() -> None:
+    removed = replace(WORSE, blame=ChangedPage("removed", "old.md"))
+    text = summary.render_questions(compared(WORSE, removed, replace(WORSE, blame=None)), "main", "https://x.test/")
+    assert " (changed) |" in text and "| `old.md` (removed) |" in text and "| no page alone |" in text

@@ -431,6 +431,13 @@ def test_many_orphans_without_a_navigation_mean_that_another_tool_makes_the_site
     assert (report.generator, report.suppressed) == ("github", 1)
 
 
+def test_links_in_the_table_of_contributors_that_a_bot_writes_lead_nowhere_by_design(tmp_path: Path) -> None:
+    ada = '<a href="https://x.test"><sub><b>Ada</b></sub></a><br /><a href="#code-ada" title="Code">C</a>'
+    older = "[<sub><b>Bob</b></sub>](https://x.test)<br />[C](#code-bob)"
+    page = f"# A\n\n[x](#gone)\n\n<table><tr>\n<td>{ada}</td>\n</tr></table>\n\n| {older} |\n|---|\n"
+    assert places(linted(tmp_path, {"index.md": page}, "broken-anchor")) == ["index.md:3"]
+
+
 def test_of_a_site_of_hugo_only_links_to_files_say_what_they_mean(tmp_path: Path) -> None:
     links = '[b](b.md#x) [c]({{< ref "gone" >}}) [d](/gone/) [e](gone.md) [f](../b/#gone)\n'
     pages = {"content/a.md": links, "content/b.md": "# X\n"}
