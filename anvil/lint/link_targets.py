@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urljoin
@@ -90,7 +90,8 @@ class LinkTarget(NamedTuple):
     """The target of a link. ``page``: the path of a page of the documentation, for the kind ``page``.
 
     ``missing``: it does not exist; ``reason`` says what was expected where, and ``file`` is the path from the root at
-    which a file was expected, if the link names one. ``unknown``: only a build of the site can tell.
+    which a file was expected, if the link names one. ``unknown``: only a build of the site can tell; of a folder that
+    GitHub lists, ``file`` is its path.
     """
 
     kind: Literal["page", "file", "external", "unknown", "missing"]
@@ -250,7 +251,18 @@ class Site:
         if rules.by_name and is_page and (named := self.named(posixpath.basename(path.rstrip("/")))):
             return LinkTarget("page", named[0], fragment) if len(named) == 1 else UNKNOWN
         absence = self._absence(path, file, link)
-        return UNKNOWN if absence is None else LinkTarget("missing", "", fragment, absence, file)
+        if absence is None:
+            is_listed = rules.generator == "github" and self.files.kind(file) == "folder"
+            return UNKNOWN._replace(file=file) if is_listed else UNKNOWN
+        return LinkTarget("missing", "", fragment, absence, file)
+
+    def pages_behind(self, target: LinkTarget) -> Collection[str]:
+        """The pages that a link shows: its page, or those that GitHub lists for a folder without a README."""
+        if target.kind != "unknown" or not target.file:
+            return [target.page] if target.kind == "page" else []
+        folder = _inside(target.file, self.files.docs)
+        inside = [path for path in self.pages if posixpath.dirname(path) == folder]
+        return [] if any(posixpath.basename(path).lower().startswith("readme.") for path in inside) else inside
 
     def _absence(self, path: str, file: str, link: Link) -> str | None:
         """What a relative link names that is not there; None where the site may have it all the same."""

@@ -280,8 +280,8 @@ def _linked_around(site: Site) -> frozenset[str]:
         text = files.read(path) or ""
         content = references.read(text[front_matter.split(text)[1] :])
         page = LintPage(posixpath.relpath(path, files.docs or "."), content, ())
-        targets = (site.resolve(page, link) for link in content.links)
-        linked.update(target.page for target in targets if target.kind == "page")
+        for link in content.links:
+            linked.update(site.pages_behind(site.resolve(page, link)))
     return frozenset(linked)
 
 

@@ -113,7 +113,7 @@ class Documentation:
     def incoming(self) -> frozenset[str]:
         """The pages that another page links to, or a file outside of the documentation."""
         return self.linked | {
-            use.target.page for use in self.uses if use.target.kind == "page" and use.target.page != use.page.path
+            page for use in self.uses for page in self.site.pages_behind(use.target) if page != use.page.path
         }
 
     @cached_property

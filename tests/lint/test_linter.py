@@ -227,6 +227,23 @@ def test_pages_that_github_itself_shows_are_no_orphans(tmp_path: Path) -> None:
     assert places(linted(tmp_path, pages, "orphan-page", others=nav)) == ["CONTRIBUTING.md:1", "other.md:1"]
 
 
+def test_a_link_to_a_folder_without_a_readme_is_one_to_each_page_that_github_lists(tmp_path: Path) -> None:
+    pages = {
+        "index.md": "[keys](./keys) [dev](dev/) [other site](https://example.org/more/)",
+        "keys/en.md": "x",
+        "keys/ja.md": "x",
+        "keys/old/de.md": "x",
+        "dev/README.md": "x",
+        "dev/unlinked.md": "x",
+        "more/a.md": "x",
+    }
+    assert places(linted(tmp_path, pages, "orphan-page")) == ["dev/unlinked.md:1", "keys/old/de.md:1", "more/a.md:1"]
+    above = {"README.md": "[more](docs/more)"}
+    run(tmp_path, "init", "-q")
+    report = linted(tmp_path, pages, "orphan-page", others=above)
+    assert places(report) == ["dev/unlinked.md:1", "keys/old/de.md:1"]
+
+
 def test_repeated_headings_empty_sections_long_pages(tmp_path: Path) -> None:
     text = "# A\n\n## Example\n\nx\n\n## Example\n\n## Last\n\n<!-- anything may be put here -->\n\n## End\n\n---\n"
     config, others = Config(tables={"lint": LintOptions(max_page_chars=20)}), {"mkdocs.yml": MKDOCS}
