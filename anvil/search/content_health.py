@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from anvil.formats.characters import is_unread
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, VectorRows
 from anvil.search.pages import page_text
+from anvil.settings.schema import BUNDLED_MODEL
 from anvil.values import MIN_DUPLICATE_CHARS
 
 if TYPE_CHECKING:
@@ -146,12 +148,20 @@ def read_index(reader: Reader) -> ContentHealth:
 
 
 def compared_vectors(reader: Reader) -> ChunkVectors | None:
-    """What :func:`near_duplicates` compares; None without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks."""
+    """What :func:`near_duplicates` compares; None without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks.
+
+    The bundled model reads Latin script. Its vector of a text in another is that of the code and the names in it, so
+    that a Russian and a Japanese list of keys would be alike: these texts are left out."""
     counts = reader.counts()
     if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
         return None
     owners, rows = reader.matrix()
-    return owners, rows, reader.chunks(set(owners.tolist()))
+    chunks = reader.chunks(set(owners.tolist()))
+    if reader.meta().get("embedding_model") == BUNDLED_MODEL:
+        chunks = {row: chunk for row, chunk in chunks.items() if not is_unread(chunk.content, ("LATIN",))}
+        is_read = [owner in chunks for owner in owners.tolist()]
+        owners, rows = owners[is_read], rows[is_read]
+    return owners, rows, chunks
 
 
 def _longest_first(spot: Spot) -> tuple[int, str, int]:

@@ -109,6 +109,19 @@ def test_sections_that_nearly_say_the_same_are_found_by_their_vectors(docs: Path
     assert 0.95 <= found.near_duplicates[0].similarity < 1
 
 
+def test_texts_that_the_bundled_model_does_not_read_are_near_to_nothing(docs: Path, local: EmbeddingProvider) -> None:
+    keys = [
+        ("Навигация по панели списка", "Список файлов"),
+        ("リストパネルのナビゲーション", "ファイルの一覧を表示する"),
+    ]
+    pages = {
+        f"keys-{number}.md": f"# {title}\n\n| `gg` | {text} |\n|---|---|\n" + f"| `ctrl+b` | {text * 4} |\n" * 3
+        for number, (title, text) in enumerate(keys)
+    }
+    write(docs, pages)
+    assert looked_over(docs, local).near_duplicates == ()
+
+
 def test_pages_without_headings_or_text_are_named(docs: Path, keywords: EmbeddingProvider) -> None:
     write(docs, {"plain.md": "Text only.\n", "blank.md": "\n \n", "front.md": "---\ntitle: x\n---\n"})
     found = looked_over(docs, keywords)
