@@ -25,3 +25,9 @@ def test_the_callers_own_come_first_and_the_rest_is_limited() -> None:
 
 def test_a_long_path_is_cut_before_it_is_compared() -> None:
     assert closest_paths("x" * 100_000, PAGES) == []
+
+
+def test_an_ending_that_all_pages_have_makes_none_of_them_alike() -> None:
+    assert closest_paths("Range_Select.md", ["README.md", "CHANGELOG.md"]) == []
+    assert closest_paths("nope.md", ["CHANGELOG.md", "README.md"]) == []
+    assert closest_paths("Undo.md", ["README.md", "Undoing.md"]) == ["Undoing.md"]
