@@ -86,6 +86,7 @@ def search(given: LibraryFileOptions, conditions: tuple[str, ...], as_json: bool
         output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}{likely}")
         output.say(f"   {hit.title} ({hit.library}, {hit.doc_id})")
         output.say_lines(excerpts.excerpt(hit.content, sought, MAX_PASSAGE_CHARS).of(hit.content))
+        output.say()
 
 
 @command.command("list", epilog="Example: anvil library list --library papers")

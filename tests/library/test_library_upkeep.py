@@ -177,6 +177,7 @@ def test_the_library_from_the_command_line(tmp_path: Path) -> None:
     assert ask("list") == printed_lines(given) and ask("list", "--libraries") == "sea  2 documents, 2 passages\n"
     told = ask("search", "high water")
     assert told.startswith(f"1. {path}  ") and f"Tides (sea, {doc_id})" in told and "| High water is at noon." in told
+    assert told.endswith("\n\n"), "an empty line ends each result, as in anvil search"
     assert ask("search", "high water", "--filter", "last_modified<2000") == "Nothing found.\n"
     assert ask("show", "tides.md") == ask("show", doc_id) == ask("show", path) == "# Tides\n\nHigh water is at noon.\n"
     assert printed("library", "show", *given, doc_id)["source"] == path
