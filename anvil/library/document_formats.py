@@ -12,7 +12,7 @@ import re
 import shutil
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, NamedTuple
 
@@ -342,10 +342,18 @@ def looked_for(options: LibraryOptions) -> frozenset[str]:
     return frozenset([*of_documents, *available(options)])
 
 
-def save_as(endings: Iterable[str]) -> tuple[str, ...]:
-    """A sentence on files that are not read and could be saved as others; none without such an ending."""
+def advice(endings: Collection[str]) -> tuple[str, ...]:
+    """Sentences on files that were left out: which to save as others, and which a further package reads."""
     known = [f".{ending} as .{_SAVE_AS[ending]}" for ending in endings if ending in _SAVE_AS]
-    return (f"Of the files that were left out, save {', '.join(known)}, and add those.",) if known else ()
+    save = [f"Of the files that were left out, save {', '.join(known)}, and add those."] if known else []
+    formats = [(ending, BY_ENDING[ending]) for ending in endings if ending in BY_ENDING]
+    packages = [each for each in formats if each[1].install.startswith("pip ") and each[1].converters != AUDIO]
+    return (*save, *(_to_read(ending, format_) for ending, format_ in packages))
+
+
+def _to_read(ending: str, format_: Format) -> str:
+    install = f"run: {format_.install}" if format_.install.startswith("pip ") else f"install {format_.install}"
+    return f"To read .{ending} files, {install}."
 
 
 def format_of(file_type: str, options: LibraryOptions) -> Format:
@@ -364,8 +372,7 @@ def format_of(file_type: str, options: LibraryOptions) -> Format:
             "Set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true to allow that."
         )
     if not format_.is_available(options):
-        install = f"run: {format_.install}" if format_.install.startswith("pip ") else f"install {format_.install}"
-        raise UnsupportedFormat(f"To read .{file_type} files, {install}.")
+        raise UnsupportedFormat(_to_read(file_type, format_))
     return format_
 
 

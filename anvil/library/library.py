@@ -24,7 +24,7 @@ from anvil.index_file.manifests import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.document_chunker import DocumentPart
-from anvil.library.document_formats import BY_ENDING, FileKind, format_of, looked_for, save_as, type_of
+from anvil.library.document_formats import BY_ENDING, FileKind, advice, format_of, looked_for, type_of
 from anvil.library.library_file import default_path, guarded, reading, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
@@ -284,7 +284,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         )
         report = FolderReport.of(str(root), library, results, [*unread, *errors])
         endings = dict(left_out.most_common())
-        return replace(report, left_out=endings or None, notes=save_as(endings))
+        return replace(report, left_out=endings or None, notes=advice(endings))
 
     def import_lancedb(
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None

@@ -15,7 +15,7 @@ import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.library.conversion_process import Converter
-from anvil.library.document_formats import FileKind, available, decoded, format_of, looked_for, save_as
+from anvil.library.document_formats import FileKind, advice, available, decoded, format_of, looked_for
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
 
@@ -529,5 +529,13 @@ def test_an_unknown_ending_names_the_known(ending: str, told: str) -> None:
 def test_a_type_that_another_program_can_save_as_a_known_one_says_which() -> None:
     with pytest.raises(UnsupportedFormat, match=r"^Files of type \.rtf are not read\. Save it as \.docx"):
         format_of("rtf", OPTIONS)
-    assert save_as(["exe", "ods"]) == ("Of the files that were left out, save .ods as .xlsx, and add those.",)
-    assert save_as(["exe"]) == ()
+    assert advice(["exe", "ods"]) == ("Of the files that were left out, save .ods as .xlsx, and add those.",)
+    assert advice(["exe"]) == ()
+
+
+def test_a_left_out_type_that_a_further_package_reads_says_which() -> None:
+    """A picture has only metadata, and a recording would be sent away: neither is worth a sentence for each folder."""
+    assert advice(["png", "msg", "wav", "xls"]) == (
+        "To read .msg files, run: pip install 'markitdown[outlook]'.",
+        "To read .xls files, run: pip install 'markitdown[xls]'.",
+    )
