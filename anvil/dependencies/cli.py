@@ -43,7 +43,7 @@ def command() -> None:
 @options.as_json
 def list_command(config: str | None, everything: bool, as_json: bool) -> None:
     """List the packages of the lockfiles, and which of them are in anvil.lock."""
-    from anvil.dependencies import project_dependencies
+    from anvil.dependencies import ecosystems, project_dependencies
 
     listed = project_dependencies.overview(_base(config))
     is_main = any(row.direct for row in listed)  # without pyproject.toml or package.json nothing tells them apart
@@ -52,7 +52,11 @@ def list_command(config: str | None, everything: bool, as_json: bool) -> None:
         output.print_json({"dependencies": shown})
         return
     if not listed:
-        output.say("No lockfile of Python or npm, and no environment, names a package here.")
+        lockfiles = ", ".join(name for each in ecosystems.ECOSYSTEMS for name in ecosystems.of(each).LOCKFILES)
+        output.say(
+            f"No package is named here. Read are {lockfiles}, without files that these include, and what is installed "
+            "in an environment or node_modules. Install the packages, or name one: anvil deps add NAME==VERSION"
+        )
         return
     width = max((len(row.listed) for row in shown), default=0)
     for row in shown:

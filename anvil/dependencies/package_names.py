@@ -106,7 +106,9 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
         is_direct = any(each.direct for each in named)
         return Dependency(kind, normalized(kind, name), version, is_direct, "the command line")
     if not named:
-        raise ConfigError(f"No lockfile or installed package has {name}. {_similar(dependencies, name)}")
+        raise ConfigError(
+            f"No lockfile has {name} from a registry, and it is not installed. {_similar(dependencies, name)}"
+        )
     locked = [each for each in named if each.version is not None]
     chosen = [each for each in locked if each.direct] or locked
     if len({each.version for each in chosen}) > 1:
@@ -123,5 +125,5 @@ def _similar(dependencies: list[Dependency], name: str) -> str:
 
     near = difflib.get_close_matches(name, sorted({each.name for each in dependencies}), n=2, cutoff=0.6)
     forms = " or ".join(f"{ecosystem}:{name}{entry.pin}VERSION" for ecosystem, entry in ECOSYSTEMS.items())
-    anyway = f"Those of {' and '.join(ECOSYSTEMS)} are read. To take it anyway, write {forms}."
+    anyway = f"To take it anyway, write {forms}; from Git, with --repository URL."
     return f"Did you mean {' or '.join(near)}?" if near else anyway

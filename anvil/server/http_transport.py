@@ -20,6 +20,7 @@ from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -32,7 +33,7 @@ from anvil.server.access import AccessMiddleware, refuse
 from anvil.server.http_options import HttpOptions
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
-from anvil.server.protocol import ProtocolError, parsed_message
+from anvil.server.protocol import INVALID_REQUEST, ProtocolError, parsed_message
 from anvil.server.request_limits import (
     MAX_REQUEST_BYTES,
     TOO_MANY,
@@ -195,12 +196,17 @@ def _routed(routes: Sequence[BaseRoute], lifespan: Any = None) -> Starlette:
 
 
 class _Checked:
-    """An application of the SDK. A body that is no message gets an error of one sentence; that of the SDK has many."""
+    """An application of the SDK. A body of another type, as curl sends it, or that is no message, gets an error of one
+    sentence, which says what to send."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not Headers(scope=scope).get("content-type", "").lower().startswith("application/json"):
+            error = ProtocolError(INVALID_REQUEST, "The header Content-Type must be application/json.")
+            await JSONResponse(error.answer(None), 415)(scope, receive, send)
+            return
         body, message = bytearray(), await receive()
         while message.get("more_body") and len(body) <= MAX_REQUEST_BYTES:  # the SDK refuses a longer one
             body += message["body"]

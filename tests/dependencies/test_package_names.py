@@ -43,8 +43,8 @@ def test_what_a_name_means(text: str, expected: Dependency) -> None:
     [
         ("click", "is a package of npm and pypi here. Write npm:click."),
         ("semver", "is locked at several versions: 6.3.1, 7.0.0. Name one, such as semver@7.0.0."),
-        ("fastap", "No lockfile or installed package has fastap. Did you mean fastapi?"),
-        ("zzz", "Those of npm and pypi are read. To take it anyway, write npm:zzz@VERSION or pypi:zzz==VERSION."),
+        ("fastap", "No lockfile has fastap from a registry, and it is not installed. Did you mean fastapi?"),
+        ("zzz", "To take it anyway, write npm:zzz@VERSION or pypi:zzz==VERSION; from Git, with --repository URL."),
         ("github.com/a/b", "is not the name of a package. Write NAME, NAME==VERSION or npm:NAME."),
         ("@acme/other==1", "'@acme/other' is not the name of a package of pypi."),
         ("bare", "No lockfile has the version of bare"),

@@ -199,6 +199,13 @@ def test_a_refused_request_is_a_line_in_the_log(guarded: Process) -> None:
     assert "wr0ng" not in log
 
 
+@pytest.mark.parametrize("sent", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_another_type_of_body_is_answered_with_the_right_one(server: Process, sent: str) -> None:
+    status, text = ask(server, "POST", "/mcp", json.dumps(INITIALIZE).encode(), **{**JSON, "Content-Type": sent})
+    assert status == 415
+    assert result(text)["error"]["message"] == "The header Content-Type must be application/json."
+
+
 def test_the_token_through_the_sdk(guarded: Process) -> None:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
