@@ -133,7 +133,7 @@ def lint(
         notes.append(INNER_SITE.format(folder=posixpath.join(files.docs, site.rules.inner)))
     options = config.table(LintOptions)
     wants_similar = options.levels.near_duplicate != "off" and (names is None or "near-duplicate" in names)
-    similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()
+    similar = _similar(reader, fresh, len(pages), notes) if wants_similar and pages else ()
 
     def moved(paths: Sequence[str]) -> Mapping[str, str]:
         try:

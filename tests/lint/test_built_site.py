@@ -77,6 +77,13 @@ def test_links_of_pages_that_are_not_markdown_are_looked_up_too(tmp_path: Path) 
         "index.rst:4 error '#gone': install.html of the site has no element with this id.",
         "index.rst:6 error Broken link 'lost.html': the site has nothing at /lost.html.",
     ]
+    assert [note for note in report.notes if "near-duplicate" in note], "a.md could be compared"
+
+
+def test_no_index_is_missed_where_no_page_is_markdown(tmp_path: Path) -> None:
+    """'anvil build' cannot make one for near-duplicate to compare: it reads Markdown."""
+    report = linted(tmp_path, {"index.rst": "Start\n=====\n"}, {"index.html": html("Start", "<p>Text.</p>")})
+    assert report.pages == 1 and not [note for note in report.notes if "near-duplicate" in note]
 
 
 def test_generators_write_targets_their_own_way(tmp_path: Path) -> None:
