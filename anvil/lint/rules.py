@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import posixpath
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,7 +51,7 @@ _NUMBER = re.compile(r"_(?=\d+$)")
 function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
 _SIGNS_OF_GITBOOK = re.compile(r"usd|less-than-|-greater-than|\.")
 """What an anchor there has for $, <, > and the dot."""
-_CONTRIBUTOR = "<sub><b>"
+_CONTRIBUTOR = re.compile("<sub><b>")
 """In each line of the table of contributors that a bot writes, with links such as ``#code-ada`` that lead nowhere."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
@@ -233,6 +234,11 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     ignores_case = has_own_slugs or site.rules.generator in ("github", "unknown")
     pages_by_anchor: dict[str, list[str]] | None = None
     anchors_by_page: dict[str, frozenset[str] | None] = {}
+    texts = ((path, page.references) for path, page in site.pages.items())
+    contributors = {
+        path: {bisect_right(text.starts, found.start()) for found in _CONTRIBUTOR.finditer(text.text)}
+        for path, text in texts
+    }
     for use in documentation.uses:
         target, fragment = use.target, use.target.fragment
         if lookup := documentation.look_up(use):
@@ -251,7 +257,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]
-        if anchors is None or fragment in anchors or _CONTRIBUTOR in use.page.references.line_text(use.link.line):
+        if anchors is None or fragment in anchors or use.link.line in contributors[use.page.path]:
             continue
         lower = fragment.lower()
         if ignores_case and (_NUMBER.sub("-", lower) if has_own_slugs else lower) in anchors:
