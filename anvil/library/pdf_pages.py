@@ -26,6 +26,9 @@ most a third."""
 _WORD = re.compile(r"\w+")
 _UNKNOWN_GLYPH = re.compile(r"\(cid:\d+\)")
 """What pdfminer writes for a glyph whose character the file does not tell."""
+_CUT = re.compile(r"(?<=[^\W\d_]{2})[-\xad\u2010][ \t]*\n[ \t]*([^\W\d_]+)")
+"""From the hyphen on, a word that is cut at the end of a line, as no search finds it. Of 83 in 101 documents whose rest
+is in small letters, one is written with its hyphen."""
 
 
 def pdf_pages(file: BinaryIO, max_pages: int, name: str) -> Iterator[tuple[int, str]]:
@@ -50,6 +53,7 @@ def pdf_pages(file: BinaryIO, max_pages: int, name: str) -> Iterator[tuple[int, 
         single.save(page)
         single.close()
         text = _UNKNOWN_GLYPH.sub("", _markdown(page, document[number]))
+        text = _CUT.sub(lambda cut: cut[1] if cut[1].islower() else cut[0], text)
         if title is None and text.strip():
             text = with_title(text, title := pdf_title(document, document[number], name))
         yield number + 1, text

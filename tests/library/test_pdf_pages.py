@@ -34,6 +34,12 @@ def test_the_title_of_a_pdf_is_its_heading(tmp_path: Path, title: str, heading: 
     assert converted(path).startswith(wanted)
 
 
+def test_a_word_that_is_cut_at_the_end_of_a_line_is_one_again(tmp_path: Path) -> None:
+    text = "The harbour office prints the tide infor-\nmation each spring, in 3-\nfold, near the Moon-\nTable."
+    read = " ".join(converted(documents.pdf(tmp_path / "a.pdf", [text])).split())
+    assert "tide information each spring, in 3- fold, near the Moon- Table." in read
+
+
 def test_large_lines_that_are_too_long_together_are_no_title(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     canvas = Canvas(str(path), pageCompression=0)
