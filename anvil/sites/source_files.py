@@ -16,6 +16,8 @@ ENDINGS = (*PAGE_ENDINGS, ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".
 GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".qmd", ".org"))
 """The files that are sources of a site's pages, in addition to those that are pages themselves."""
 _NUMBERED = re.compile(r"^\d+[-_.\s]+(?=[^\d])")
+_NAMED_AS_FOLDER = re.compile(r"(^|/)([^/]+)/\2$")
+"""A source that is named as its folder, ``guides/guides``. Of Eleventy and Docusaurus it is the page of the folder."""
 _ANTORA = re.compile(r"(?:^|.*/)modules/(?:ROOT|([^/]+))/pages/")
 """The folder of a module in Antora. The address of a page has the module's name, but for the module ``ROOT``."""
 
@@ -71,7 +73,8 @@ def mapped(
         if page.file not in sources:
             own = _plain(page_addresses.key(page.file))
             same = [path for path in remaining.get(own.rpartition("/")[2], ()) if path not in taken]
-            same = [path for path in same if _ends_alike(own, _key(path))]
+            keys = {path: (_key(path), _NAMED_AS_FOLDER.sub(r"\1\2", _key(path))) for path in same}
+            same = [path for path in same if any(_ends_alike(own, key) for key in keys[path])]
             title = _folded(page.facts.title)
             titled = [path for path in same if title and _folded(title_of(path)) == title]
             if len(titled) == 1:

@@ -35,6 +35,8 @@ GITHUB = "https://github.com/o/r/edit/main/docs/"
         ([made("x.html", edit=f"{GITHUB}y.md")], ["x.md", "y.md"], {"x.html": "y.md"}),
         ([made("docs/x.html", "X")], ["x.md"], {"docs/x.html": "x.md"}),
         ([made("docs/x.html", "Other")], ["x.md"], {}),
+        ([made("blog/x/index.html", "X")], ["content/blog/x/x.md"], {"blog/x/index.html": "content/blog/x/x.md"}),
+        ([made("blog/x/index.html", "Other")], ["content/blog/x/x.md"], {}),
         (
             [made("core/2.1/x.html", "X")],
             ["modules/ROOT/pages/x.adoc"],
