@@ -1,6 +1,6 @@
 -- The index file, format 5. Row ids are hashes of names (see table_rows.py), so an edit in the middle of a page does not
 -- renumber the rest. connection.py adds the vector table, because its width depends on the model. verify.py compares every
--- definition in a file with these, word for word: a comment inside a statement is part of the format.
+-- definition in a file with these, word for word, except the comments.
 
 CREATE TABLE anvil_meta (
   key TEXT PRIMARY KEY,
