@@ -67,7 +67,7 @@ def time_span(text: str) -> tuple[str, str]:
     match = _SPELLED_TIME.fullmatch(text.strip())  # datetime.fromisoformat of Python 3.10 reads no Z and no month
     plain, zone = (match[1], (match[2] or "").strip()) if match else ("", "")
     if not plain or (zone and len(plain) <= len("2026-01-31")):
-        raise ValueError("not ISO 8601")
+        raise ValueError("that is written in another way")
     start = datetime.fromisoformat(plain + "0000-01-01T00:00:00"[len(plain) :])
     if zone not in ("", "Z", "z"):
         offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))

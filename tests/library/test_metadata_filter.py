@@ -79,6 +79,7 @@ def test_ranges() -> None:
         ({"page": True}, "filter.page must be a whole number."),
         ({"title": ["a"]}, "filter.title must be a string."),
         ({"created_at": "2025-02-29"}, "filter.created_at must be an ISO 8601 time such as 2026-01-31"),
+        ({"last_modified": "20260131"}, "2026-01-31T09:30:00Z (that is written in another way)."),
         ({"last_modified": 5}, "filter.last_modified must be an ISO 8601 time"),
         ({"last_modified": {"gte": 5}}, "filter.last_modified must be an ISO 8601 time"),
         ({"metadata.x": 1.5}, "filter.metadata.x must be a string, a whole number, true or false, or a range"),
