@@ -116,8 +116,7 @@ class StoredArtifacts:
 
     @property
     def counts(self) -> TaskCounts:
-        of_each = [artifact.tasks for artifact in self.artifacts.values()]
-        return TaskCounts(sum(each.open for each in of_each), sum(each.done for each in of_each))
+        return TaskCounts.of(task for tasks in self.tasks_by_path.values() for task in tasks)
 
     def note(self, within: str = "") -> str | None:
         """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""
@@ -146,15 +145,9 @@ def stored_artifacts(reader: Reader, types: ArtifactTypes, marks: TaskMarks) -> 
         path = document.file_path
         kind = kind_of(path, types)
         tasks[path], unmarked[path] = tasks_of(path, {} if kind == "template" else document.metadata, marks)
-        done = sum(task.status == "done" for task in tasks[path])
-        artifacts[path] = Artifact(
-            id_of(path, kind),
-            path,
-            kind,
-            _title(reader, document),
-            document.last_modified,
-            TaskCounts(len(tasks[path]) - done, done),
-        )
+        counted_tasks = TaskCounts.of(tasks[path])
+        title = _title(reader, document)
+        artifacts[path] = Artifact(id_of(path, kind), path, kind, title, document.last_modified, counted_tasks)
     counts = reader.counts()
     return StoredArtifacts(artifacts, tasks, unmarked, counts["chunks"], counts["vectors"])
 

@@ -9,6 +9,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.program import SuggestingGroup
+from anvil.context.settings import STATUSES
 from anvil.requests import BuildRequest
 from anvil.values import Progress, Skipped, silent
 from anvil.wording import counted, full_heading
@@ -71,7 +72,7 @@ def ingest(given: RepositoryOptions, force: bool, as_json: bool, quiet: bool) ->
     changes = [f"{count} {word}" for word in ("added", "changed", "removed") if (count := getattr(run, word))]
     output.say(
         f"{folder}: {counted(run.artifacts, 'artifact')}, {counted(run.chunks, 'chunk')}, "
-        f"{counted(run.embeddings, 'embedding')}, {counted(run.tasks.open, 'open task')}, {run.tasks.done} done "
+        f"{counted(run.embeddings, 'embedding')}, tasks: {run.tasks} "
         f"({', '.join(changes) or 'nothing changed'}) in {run.seconds:.1f} s."
     )
     if run.errors:
@@ -94,7 +95,7 @@ def status(given: RepositoryOptions, as_json: bool) -> None:
         ("status", health.status),
         ("artifacts", f"{health.artifacts}{f' ({kinds})' if kinds else ''}"),
         ("chunks", f"{health.chunks}, {counted(health.embeddings, 'embedding')}"),
-        ("tasks", f"{health.tasks.open} open, {health.tasks.done} done"),
+        ("tasks", f"{health.tasks}"),
         ("ingested", health.lastIngestion or "never"),
         ("errors", f"{health.errors}"),
         *(("note", note) for note in health.notes),
@@ -105,7 +106,7 @@ def status(given: RepositoryOptions, as_json: bool) -> None:
 
 @command.command("tasks", epilog="Example: anvil context tasks specs/001-login --status all")
 @repository
-@click.option("--status", type=click.Choice(["open", "done", "all"]), default="open", show_default=True)
+@click.option("--status", type=click.Choice(STATUSES), default="open", show_default=True)
 @options.as_json
 @click.argument("path", required=False)
 def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None) -> None:

@@ -29,7 +29,7 @@ from anvil.context.artifacts import (
     stored_artifacts,
 )
 from anvil.context.ingestion import ContextCorpus, Ingestion
-from anvil.context.settings import ContextOptions
+from anvil.context.settings import STATUSES, ContextOptions
 from anvil.context.tasks import TaskCounts, TaskItem
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.formats.characters import line_ends
@@ -222,7 +222,7 @@ class Context(AbstractContextManager["Context"]):
         ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``. Raises :class:`NotFound`
         for a path without artifacts, naming the closest.
         """
-        if status not in ("open", "done", "all"):
+        if status not in STATUSES:
             raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
         within = self._within(path)
         with self._query() as (contents, _):

@@ -68,6 +68,10 @@ class ArtifactTypes:
     """Of decisions."""
 
 
+STATUSES = ("open", "done", "all")
+"""Which tasks are listed, in words that people write."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskMarks:
     """The characters in a check box. ``[ ]`` is open. Case is ignored."""

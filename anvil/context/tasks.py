@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +21,15 @@ METADATA_VERSION = 8
 class TaskCounts:
     """Numbers of check boxes: not ticked, and ticked."""
 
-    open: int
-    done: int
+    open: int = 0
+    done: int = 0
+
+    @classmethod
+    def of(cls, tasks: Iterable[TaskItem]) -> TaskCounts:
+        return cls(**Counter(task.status for task in tasks))
+
+    def __str__(self) -> str:
+        return f"{self.open} open, {self.done} done"
 
 
 @dataclass(frozen=True, slots=True)

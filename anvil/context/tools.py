@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from anvil.context.artifacts import KINDS, Artifact
 from anvil.context.repository_context import Context, Health, Match, RepositoryContext
-from anvil.context.settings import load_context
+from anvil.context.settings import STATUSES, load_context
 from anvil.context.tasks import TaskItem
 from anvil.formats.data_formats import plain
 from anvil.requests import MAX_RESULTS
@@ -73,7 +73,7 @@ TOOLS: tuple[Tool, ...] = (
         "Tasks",
         "The check boxes of all artifacts except templates, with file and line.",
         (
-            Parameter("status", "", default="open", choices=("open", "done", "all")),
+            Parameter("status", "", default="open", choices=STATUSES),
             Parameter("path", "Only those in this file or folder."),
             Parameter("limit", "At most so many; without it all.", "integer", minimum=1),
             Parameter("offset", "How many to leave out before them.", "integer", 0, minimum=0),
