@@ -46,6 +46,10 @@ _START_PAGES = frozenset({"index", "readme", "_index", "summary", "404", "home",
 """Names of pages that no page has to link to."""
 _SHOWN_BY_GITHUB = frozenset({"license", "contributing", "code_of_conduct", "security", "support", "governance"})
 """Names of pages of a repository to which GitHub's own pages link."""
+_FOUND_BY_NAME = frozenset({"agents", "claude", "gemini", "skill", "copilot-instructions", "changelog"})
+"""Names of pages of a repository that agents and people look for."""
+_LANGUAGE = re.compile(r"\.(?:[a-z]{2}(?:[-_][a-z]{2,4})?|[^\x00-\x7f]+)(?=\.[a-z]+$)", re.I)
+"""The language in the name of a page, as ``.zh-CN`` and ``.中文``."""
 _NUMBER = re.compile(r"_(?=\d+$)")
 """What Python-Markdown puts before the number of an anchor that is taken, GitHub ``-``. Of a site of MkDocs with a
 function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
@@ -338,10 +342,10 @@ def orphan_page(documentation: Documentation) -> Iterator[Issue]:
     if documentation.built is None and site.rules.nav is None and site.rules.generator != "github":
         return
     included = {file for page in site.pages.values() for file in page.included}
-    shown_names = _START_PAGES | _SHOWN_BY_GITHUB if site.rules.generator == "github" else _START_PAGES
+    known_by_name = _SHOWN_BY_GITHUB | _FOUND_BY_NAME if site.rules.generator == "github" else frozenset[str]()
     for path, page in site.pages.items():
-        name = posixpath.splitext(posixpath.basename(path))[0].lower()
-        if name in shown_names or name[:1] in "_.":
+        name = posixpath.splitext(_LANGUAGE.sub("", posixpath.basename(path)))[0].lower()
+        if name[:1] in "_." or name in _START_PAGES | known_by_name:
             continue
         if any(page.metadata.get(key) is True for key in ("draft", "unlisted", "orphan", "hidden")):
             continue
@@ -401,7 +405,10 @@ def _files(site: Site, path: str) -> set[str]:
 
 
 def _are_editions(first: str, second: str) -> bool:
-    """Whether two paths are one page in two languages or versions: equal but for their first folders."""
+    """Whether two paths are one page in two languages or versions: equal but for their first folders, or but for the
+    language in the name, as ``README.zh-CN.md``."""
+    if _LANGUAGE.sub("", first) == _LANGUAGE.sub("", second):
+        return True
     left, right = first.split("/"), second.split("/")
     shorter, longer = sorted((left, right), key=len)
     is_in_editions = max(len(left[0]), len(right[0])) <= MAX_EDITION_CHARS

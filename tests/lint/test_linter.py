@@ -227,6 +227,11 @@ def test_pages_that_github_itself_shows_are_no_orphans(tmp_path: Path) -> None:
     assert places(linted(tmp_path, pages, "orphan-page", others=nav)) == ["CONTRIBUTING.md:1", "other.md:1"]
 
 
+def test_pages_that_are_found_by_their_name_are_no_orphans(tmp_path: Path) -> None:
+    pages = {"README.md": "x", "README.zh-CN.md": "x", "AGENTS.md": "x", "CHANGELOG.md": "x", "skills/a/SKILL.md": "x"}
+    assert places(linted(tmp_path, {**pages, "notes.md": "x"}, "orphan-page")) == ["notes.md:1"]
+
+
 def test_a_link_to_a_folder_without_a_readme_is_one_to_each_page_that_github_lists(tmp_path: Path) -> None:
     pages = {
         "index.md": "[keys](./keys) [dev](dev/) [other site](https://example.org/more/)",
@@ -747,3 +752,9 @@ def test_the_same_page_in_two_editions_repeats_nothing(tmp_path: Path, folder: s
     page = f"# A\n\n{'word ' * 30}\n"
     report = linted(tmp_path, {"stable/a.md": page, f"{folder}/a.md": page}, "near-duplicate")
     assert len(messages(report)) == found
+
+
+@pytest.mark.parametrize(("name", "found"), [("a.zh-CN.md", 0), ("a.中文.md", 0), ("a.module.md", 1), ("b.de.md", 1)])
+def test_the_same_page_in_a_language_that_its_name_has_repeats_nothing(tmp_path: Path, name: str, found: int) -> None:
+    page = f"# A\n\n{'word ' * 30}\n"
+    assert len(messages(linted(tmp_path, {"a.md": page, name: page}, "near-duplicate"))) == found
