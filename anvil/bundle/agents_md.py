@@ -11,8 +11,8 @@ from anvil.wording import counted
 
 POINTER, PAGES, INDEX = "AGENTS.md", "docs", "docs.anvil.db"
 """What is in a bundle: this file, the folder of the pages, and an index of them."""
-MAX_PLACE_CHARS = 300
-"""Characters of the site's address, and bytes of the path of the first page, that the file names."""
+MAX_PLACE_BYTES = 300
+"""UTF-8 bytes of the site's address, and of the path of the first page, that the file names."""
 _STARTS = ("index.md", "readme.md", "_index.md")
 _BEGINNING = lazy_pattern(r"(?:^|[-_ ])(?:get(?:ting)?[-_ ]?started|quick[-_ ]?start|intro(?:duction)?|overview)\b")
 _UNSAFE = "`\r\n"
@@ -31,7 +31,8 @@ def text(project: BundledProject, pages: Sequence[str], site: str | None, has_in
     """The file, of 2 KB at most: agents read it whole, whatever they look for. ``pages``: their paths from the bundle's
     folder. ``site``: where the documentation is published. ``has_index``: whether the bundle has an index of Anvil."""
     what = f"{project.name} {project.version}" if project.version else project.name
-    published = f" The same pages are at {site}" if site and len(site) <= MAX_PLACE_CHARS else ""
+    is_short = site is not None and 0 < len(site.encode("utf-8", "replace")) <= MAX_PLACE_BYTES
+    published = f" The same pages are at {site}" if is_short else ""
     fits = " They are of the installed version: trust them more than memory and web pages." if project.version else ""
     first = start_page(pages)
     begin = f"- Begin: `{first}`\n" if first else ""
@@ -65,5 +66,5 @@ def start_page(pages: Iterable[str]) -> str | None:
         which = _STARTS.index(name) if name in _STARTS else len(_STARTS)
         return not begins, path.count("/"), which, path
 
-    fit = [path for path in pages if not set(_UNSAFE) & set(path) and len(path.encode()) <= MAX_PLACE_CHARS]
+    fit = [path for path in pages if not set(_UNSAFE) & set(path) and len(path.encode()) <= MAX_PLACE_BYTES]
     return min(fit, key=order, default=None)

@@ -43,5 +43,6 @@ def _described(folder: Path) -> Iterator[BundledProject]:
 
 
 def _line(value: Any) -> str | None:
-    """A value that fits into a line of ``AGENTS.md``."""
-    return value if isinstance(value, str) and value.isprintable() and 0 < len(value.strip()) <= 200 else None
+    """A value that fits into a line of ``AGENTS.md``: of 200 bytes at most."""
+    is_line = isinstance(value, str) and value.isprintable() and value.strip()
+    return value if is_line and len(value.encode()) <= 200 else None

@@ -44,15 +44,16 @@ def test_a_long_address_is_left_out() -> None:
     pages = ["docs/a.md"]
     assert address in agents_md.text(BundledProject("x"), pages, address, False)
     assert "x.test" not in agents_md.text(BundledProject("x"), pages, f"{address}y", False)
+    assert "x.test" not in agents_md.text(BundledProject("x"), pages, f"{address[:-1]}é", False), "301 bytes"
 
 
 @given(
     st.lists(st.text(min_size=1).map("docs/{}".format), max_size=20),
     st.text(st.characters(codec="utf-8"), max_size=50).filter(str.isprintable),
 )
-@example([f"docs/{'x' * 292}.md"], "y" * 50)
+@example([f"docs/{'x' * 292}.md"], "y" * 200)
 def test_it_has_at_most_2_kb(pages: list[str], name: str) -> None:
-    text = agents_md.text(BundledProject(name, "1.0", name), pages, f"https://x.test/{'y' * 400}", True)
+    text = agents_md.text(BundledProject(name, "v" * 200, name), pages, "https://x.test/".ljust(300, "y"), True)
     assert len(text.encode("utf-8", "replace")) <= 2048
 
 

@@ -41,3 +41,10 @@ def test_metadata_that_cannot_be_used(tmp_path: Path) -> None:
     assert find_project(tmp_path, tmp_path) == BundledProject(tmp_path.name)
     put(tmp_path / "Cargo.toml", '[package]\nname = "crate"\nversion.workspace = true\n')
     assert find_project(tmp_path, tmp_path) == BundledProject("crate")
+
+
+def test_a_name_longer_than_200_bytes_is_none(tmp_path: Path) -> None:
+    put(tmp_path / "package.json", f'{{"name": "{"é" * 100}", "version": "{"v" * 201}"}}')
+    assert find_project(tmp_path / "dist", tmp_path) == BundledProject("é" * 100, None, "é" * 100)
+    put(tmp_path / "package.json", f'{{"name": "{"é" * 101}"}}')
+    assert find_project(tmp_path / "dist", tmp_path) == BundledProject(tmp_path.name)

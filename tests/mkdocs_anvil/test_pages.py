@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("mkdocs")
+from anvil.sites import html_tree
 from mkdocs_anvil import pages, plugin
 
 
@@ -68,3 +69,11 @@ def test_the_kept_index_is_named_for_its_documents(tmp_path: Path, docs: str, na
 )
 def test_html_says_what_its_markdown_lacks(markdown: str, html: str, wanted: bool) -> None:
     assert pages.is_incomplete(markdown, pages.read_fragment(html)) is wanted
+
+
+def test_html_that_is_too_deep_is_no_html_to_compare_with() -> None:
+    content = pages.read_fragment(f"<h2>Lamps</h2>{'<div>' * 30_000}word")
+    assert (content.headings, content.words) == ((), ())
+    assert not pages.is_incomplete("# A\n", content)
+    with pytest.raises(html_tree.Unreadable, match="more than 1,000 elements inside each other"):
+        _ = content.converted
