@@ -253,15 +253,16 @@ UNREAD = "A file in it cannot be read and was left out."
 
 
 def _archive(source: OpenFile) -> Iterator[Piece]:
-    """The files in an archive that are of known types, each under a heading."""
+    """The files in an archive that are of known types, each under a heading. A note says that there are others with
+    text, such as mails; pictures and programs are left out without one."""
     if source.depth == MAX_DEPTH:
         raise DocumentTooLarge(f"It has archives inside each other, more than {MAX_DEPTH}.")
     lead = f"# {source.kind.name}\n\n"
     with zipfile.ZipFile(source.file) as archive:
         for name in archive.namelist():
             kind, heading = FileKind.of(name), f"{lead}## {' '.join(name.split())}\n\n"
-            is_known = kind.type in BY_ENDING and BY_ENDING[kind.type].is_available(source.options)
-            if not is_known or re.search(r"(^|/)(\.|__MACOSX/)", name):
+            is_read = kind.type in BY_ENDING and BY_ENDING[kind.type].is_available(source.options)
+            if not (is_read or kind.type in _SAVE_AS) or re.search(r"(^|/)(\.|__MACOSX/)", name):
                 continue
             try:
                 inner = OpenFile(io.BytesIO(archive.read(name)), kind, source.options, source.depth + 1)
@@ -270,7 +271,7 @@ def _archive(source: OpenFile) -> Iterator[Piece]:
                     heading = lead = ""
             except (MemoryError, DocumentTooLarge):
                 raise
-            except Exception:  # it is damaged or encrypted, and the others are read
+            except Exception:  # it is damaged, encrypted or of another type, and the others are read
                 yield Piece(heading or "\n\n", note=UNREAD)
                 lead = ""
 

@@ -387,6 +387,13 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(converter: Converter, tmp_p
         converted(converter, tmp_path / "b.zip")
 
 
+def test_a_note_says_that_a_mail_in_an_archive_is_not_read(converter: Converter, tmp_path: Path) -> None:
+    path = documents.archive(tmp_path / "a.zip", {"a.eml": b"Subject: Tides", "a.exe": b"\0", "a.txt": b"words"})
+    mail, text = converter.parts(path, FileKind.of("a.zip"))
+    assert (mail.text.strip(), mail.note) == ("# a.zip\n\n## a.eml", "A file in it cannot be read and was left out.")
+    assert (text.text.strip(), text.note) == ("## a.txt\n\nwords", "")
+
+
 def test_archives_inside_archives_are_read_so_far(converter: Converter, tmp_path: Path) -> None:
     inside = b"words"
     for number in range(8):
