@@ -75,6 +75,10 @@ def report_on(
     )
 
 
+SAME_LINE_S = 30.0
+"""Time until a line of progress is written again that says the same: a large file may take minutes."""
+
+
 class ProgressLines:
     """A :data:`anvil.values.Progress` that writes ``reading 3 of 9`` from time to time while a stage takes long."""
 
@@ -83,11 +87,13 @@ class ProgressLines:
         self._write = write
         self._first_s, self._interval_s = first_s, interval_s
         self._stage, self._next = "", 0.0
+        self._line, self._line_again = "", 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = time.monotonic()
+        line = f"{stage} {done} of {total}"
         if stage != self._stage:
             self._stage, self._next = stage, now + self._first_s
-        elif total > 1 and now >= self._next:
-            self._write(f"{stage} {done} of {total}")
-            self._next = now + self._interval_s
+        elif total > 1 and now >= self._next and (line != self._line or now >= self._line_again):
+            self._write(line)
+            self._next, self._line, self._line_again = now + self._interval_s, line, now + SAME_LINE_S

@@ -135,7 +135,7 @@ def relative(path: str | Path) -> str:
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Progress]:
-    """Progress on stderr: a bar on a terminal, else a line every five seconds. Short work shows neither."""
+    """Progress on stderr: a bar on a terminal, else a new line every five seconds. Short work shows neither."""
     if quiet:
         from anvil.values import silent
 
