@@ -142,6 +142,10 @@ def test_an_old_format_is_refused(index: Path) -> None:
         ("UPDATE anvil_meta SET value = '0' WHERE key = 'embedding_dimensions'", "vectors"),
         ("UPDATE anvil_meta SET value = 'x' WHERE key = 'embedding_dimensions'", "values for embedding_dimensions"),
         ("UPDATE anvil_meta SET value = '{}' WHERE key = 'chunking'", "impossible values for chunking"),
+        (
+            'UPDATE anvil_meta SET value = replace(value, \'"terms":1\', \'"terms":"1"\')',
+            "impossible values for chunking",
+        ),
         ("UPDATE anvil_meta SET value = replace(value, '6000', '5000') WHERE key = 'chunking'", "match its digest"),
         ("UPDATE chunks SET content = 'poison' WHERE id = (SELECT min(id) FROM chunks)", "a value in the chunk"),
         ("UPDATE chunks SET content = replace(content, 'a', 'e')", "does not match its digest"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -238,6 +239,8 @@ def test_a_heading_without_text_of_its_own_lists_the_sections_below_it(handbook:
     bounded = pages.bounded_section(setup, 0, max_chars=len(setup.content) + 40)
     assert [each.anchor for each in bounded.sections] == ["linux"]
     assert "Its sections: #linux, #windows" in markdown_results.render(setup)
+    many = replace(setup, sections=100 * (replace(setup.sections[0], heading_path="h" * 90, anchor="a" * 10),))
+    assert len(pages.bounded_section(many, 0, None).sections) == 40, "4,000 characters"
 
 
 def test_every_heading_can_be_asked_for(handbook: Reader) -> None:
