@@ -79,6 +79,14 @@ def mapped(
             titled = [path for path in same if title and _folded(title_of(path)) == title]
             if len(titled) == 1:
                 take(page, titled[0])
+    # Where all other pages are in one folder, such as content/, a README above it is that of the project, unless the
+    # page has its title or a link to edit.
+    at_top = [page for page in candidates if "/" not in sources.get(page.file, "/")]
+    folders = {source.partition("/")[0] for source in sources.values() if "/" in source}
+    if len(at_top) == len(folders) == 1 and (source := sources[at_top[0].file]).lower().startswith("readme."):
+        page = at_top[0]
+        if page.file not in edited and _folded(title_of(source)) != _folded(page.facts.title):
+            del sources[page.file]
     return sources
 
 

@@ -90,3 +90,15 @@ def test_copies_of_sources_in_a_folder_below() -> None:
         "api.html": "api.rst",
         "user/install.html": "user/install.rst",
     }
+
+
+def test_the_readme_of_a_project_is_not_the_home_page_of_its_site() -> None:
+    """Eleventy has the pages in content/, and --docs is the folder above, which has the README of the repository."""
+    pages = [made("index.html", "Latest posts"), made("about/index.html", "About"), made("x/index.html", "X")]
+    titles = {"README.md": "A blog to copy", "content/about.md": "About", "content/x.md": "X"}
+    below = {"about/index.html": "content/about.md", "x/index.html": "content/x.md"}
+    assert source_files.mapped(pages, list(titles), {}, titles.__getitem__) == below
+    same = {**titles, "README.md": "Latest Posts"}
+    assert source_files.mapped(pages, list(titles), {}, same.__getitem__) == {"index.html": "README.md", **below}
+    book = {"README.md": "A book", "about.md": "About", "x.md": "X"}  # its pages are beside it, as HonKit has them
+    assert source_files.mapped(pages, list(book), {}, book.__getitem__)["index.html"] == "README.md"
