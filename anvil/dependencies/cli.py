@@ -54,7 +54,7 @@ def list_command(config: str | None, everything: bool, as_json: bool) -> None:
     if not listed:
         lockfiles = ", ".join(name for each in ecosystems.ECOSYSTEMS for name in ecosystems.of(each).LOCKFILES)
         output.say(
-            f"No package is named here. Read are {lockfiles}, without files that these include, and what is installed "
+            f"No package is named here. Read are {lockfiles}, and what is installed "
             "in an environment or node_modules. Install the packages, or name one: anvil deps add NAME==VERSION"
         )
         return

@@ -9,7 +9,9 @@ an address, such as one of git, are left out: no registry has them.
 from __future__ import annotations
 
 import fnmatch
+import os
 import posixpath
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -28,6 +30,10 @@ from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ConfigError
 from anvil.wording import counted
+
+_INCLUDE = re.compile(r"(?:-r|--requirement)[ \t=]{0,9}(\S+)")
+MAX_INCLUDED = 50
+"""Files of one project that are read together."""
 
 
 def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
@@ -114,7 +120,8 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         files = sorted(entry.name for entry in base.iterdir())
     except OSError as error:
         raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
-    project_files = {name: anvil_lock.project_text(base / name) for name in module.PROJECT_FILES}
+    top = ecosystems.project_folders(base)[-1]
+    project_files = {name: _text(base / name, top) for name in module.PROJECT_FILES}
     wanted: dict[str, Dependency] = {}  # by the first file that names it
     for name, text in project_files.items():
         wanted = (named(ecosystem, name, text, str(base / name)) if text is not None else {}) | wanted
@@ -124,7 +131,7 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     lockfiles = next(filter(None, matches), [])
 
     def locked(path: Path) -> list[Dependency]:
-        text, member = anvil_lock.project_text(path), base.relative_to(path.parent).as_posix()
+        text, member = _text(path, top), base.relative_to(path.parent).as_posix()
         return [] if text is None else parse(ecosystem, path.name, text, str(path), member)
 
     packages = [each for path in lockfiles for each in locked(path)]
@@ -142,6 +149,24 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     packages += [wanted[name] for name in direct - {each.name for each in packages}]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
+
+
+def _text(path: Path, top: Path) -> str | None:
+    """The text of a file of a project in the repository at ``top``, and behind it that of the files that a line ``-r
+    FILE`` names, as pip reads it; None without the file. Raises :class:`ConfigError`."""
+    text = anvil_lock.project_text(path)
+    if text is None or not fnmatch.fnmatchcase(path.name, "requirements*.txt"):
+        return text
+    root, texts, pending = os.path.realpath(top), {os.path.realpath(path): text}, [(path.parent, text)]
+    while pending and len(texts) < MAX_INCLUDED:
+        folder, text = pending.pop(0)
+        lines = (line.partition(" #")[0].strip() for line in text.splitlines())
+        for match in filter(None, map(_INCLUDE.fullmatch, lines)):
+            other = Path(os.path.realpath(folder / match[1]))  # an address becomes a file that is not there
+            if str(other) not in texts and other.is_relative_to(root) and other.is_file():
+                texts[str(other)] = anvil_lock.project_text(other) or ""
+                pending.append((other.parent, texts[str(other)]))
+    return "\n".join(texts.values())
 
 
 @dataclass(frozen=True, slots=True)

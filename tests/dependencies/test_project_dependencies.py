@@ -448,3 +448,21 @@ def test_which_files_are_lockfiles() -> None:
 def test_a_package_of_several_files_is_listed_once(tmp_path: Path) -> None:
     write(tmp_path, {"requirements.txt": "click==8.1.7\n", "requirements-dev.txt": "click==8.1.7\npytest==8.0\n"})
     assert [row.shown for row in project_dependencies.overview(tmp_path)] == ["click 8.1.7", "pytest 8.0"]
+
+
+def test_requirements_have_the_lines_of_the_files_that_they_include(tmp_path: Path) -> None:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    files = {
+        "secret.txt": "click==9.9\n",
+        "repo/app/requirements.txt": "--requirement=more/base.txt # the others\nidna==3.7\n-r../../secret.txt\n"
+        f"-r https://x.test/far.txt\n-r gone.txt\n-r .\n-r{' ' * 100_000}x y\n",
+        "repo/app/more/base.txt": "flask[async]==3.0\n-r ../requirements.txt\n-r deep.txt\n",
+        "repo/app/more/deep.txt": "MarkupSafe==2.1\n",
+    }
+    write(tmp_path, files)
+    found = project_dependencies.dependencies(tmp_path / "repo" / "app")
+    assert [(each.shown, each.direct) for each in found] == [
+        ("flask 3.0", True),
+        ("idna 3.7", True),
+        ("markupsafe 2.1", True),
+    ]

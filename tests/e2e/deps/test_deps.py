@@ -162,9 +162,9 @@ def test_a_server_that_sends_everything_is_stopped_at_the_limit(project: Path, u
 
 def test_a_project_of_which_no_file_is_read_is_told_what_is(project: Path) -> None:
     (project / "base.txt").write_text("beacon==1.0.0\n", encoding="utf-8")
-    (project / "requirements.txt").write_text("-r base.txt\n", encoding="utf-8")
+    (project / "requirements.txt").write_text("-c base.txt\n", encoding="utf-8")
     told = program("deps", "list", cwd=project).stdout
-    assert "uv.lock" in told and "requirements*.txt, without files that these include, and what is installed in" in told
+    assert "uv.lock" in told and "requirements*.txt, and what is installed in" in told
 
 
 def test_a_missing_tag_names_the_closest(project: Path, upstream: Path) -> None:
