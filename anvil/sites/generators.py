@@ -240,6 +240,20 @@ GENERATORS = (
         title="#module-header > .caption",
     ),
     Generator("nodejs", markup="#apicontent", content=("#apicontent",)),
+    Generator(
+        "scaladoc-2",
+        markup="#definition ~ #signature",
+        content=("#content-container", "body"),
+        ignore="""
+            #subpackage-spacer, #mbrsel, #inheritedMembers, #groupedMembers, .toggle,
+            #definition :is(#owner, .big-circle, .morelinks),
+            .permalink, .modifier_kind, .shortcomment:has(+ .fullcomment), li[name^='scala.Any'],
+            .attributes > :is(dt:lexbor-contains("Definition Classes"), dt:lexbor-contains("Definition Classes") + dd)
+        """,
+        entries="#signature, #template li > :is(.symbol, .signature)",
+    ),
+    Generator("ford", markup="footer a[href$='/ford' i]", ignore="#sidebar, section.visible-xs"),
+    Generator("ldoc", markup="link[href*=ldoc][href$='.css']", entries="dl.function > dt"),
     Generator("quartz", markup="#quartz-root", content=(".center",), ignore=".content-meta, ul.tags"),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""

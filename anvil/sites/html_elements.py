@@ -44,7 +44,7 @@ def begins_row(cell: Element) -> bool:
     return before is None or "col-last" in classes(before)
 
 
-_ENTRY_NAME = ".name, .method-name, .documentableName, .token, .docstring-binding, .def, .def-name"
+_ENTRY_NAME = ".name, .method-name, .documentableName, .token, .docstring-binding, .def, .def-name, dl.function strong"
 
 
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
@@ -53,10 +53,14 @@ def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
     if "sig" in classes(node):
         own = node.attributes.get("id") or ""
         return (signature_name(node) or text_of(node, skipped)) if own else "", own, text_of(node, skipped)
-    named = html_tree.first(node, _ENTRY_NAME)
-    with_id = (node, html_tree.first(node, "[id], a[name]"), node.parent)
+    named, signature, above = html_tree.first(node, _ENTRY_NAME), text_of(node, skipped), node.parent
+    with_id = [node, html_tree.first(node, "[id], a[name]"), above]
+    kind = html_tree.first(above, ".modifier_kind") if above is not None else None
+    if above is not None and kind is not None:  # of Scaladoc 2, where the ids in a signature are those of types
+        signature = f"{kind.text().strip()} {signature}"
+        with_id = [html_tree.first(above, "a[id]")] if above.tag == "li" else []
     ids = (id_of(each) for each in with_id if each is not None)
-    return text_of(named if named is not None else node, skipped), next(filter(None, ids), ""), text_of(node, skipped)
+    return text_of(named if named is not None else node, skipped), next(filter(None, ids), ""), signature
 
 
 # --- admonitions of all generators ----------------------------------------------------------------------------------

@@ -477,7 +477,9 @@ class _Converter:
         self.writer.end()
         around_it = node.parent
         name, anchor, text = entry_of(node, self._skipped)
-        if name and around_it is not None:
+        # what the page is, below its title; Sphinx has the anchor of the name there
+        is_title = "sig" not in classes(node) and [heading.text for heading in self.headings] == [name]
+        if name and around_it is not None and not is_title:
             level, outer = self._entry_levels.setdefault(around_it.mem_id, self._level), self._entry_level
 
             def end() -> None:
@@ -486,7 +488,7 @@ class _Converter:
             self._at_end(around_it, end)
             self._level = self._entry_level = min(6, max(1, level) + 1)
             self._add_heading(self._level, anchor, name, self._code_line(name))
-        if text != name:
+        if text != name or is_title:
             self.writer.raw(self._code_line(text))
             self.writer.end()
 

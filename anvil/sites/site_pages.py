@@ -62,7 +62,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 48
+READER_VERSION = 49
 """Raised when a page of HTML gives another Markdown or other facts than before: what is kept of it is read again then,
 as it is when :class:`PageFacts` gets another field."""
 

@@ -226,6 +226,30 @@ from anvil.sites.page_content import PageRules
             <div id="apicontent"><h2>Buffer<span><a class="mark" href="#buffer" id="buffer">#</a></span></h2></div>""",
             "## Buffer\n",
         ),
+        (
+            "scaladoc-2",
+            """<body><div id="search">Back</div><div id="content-container"><div id="subpackage-spacer"><h1>Packages
+            </h1></div><div id="content"><div id="definition"><p id="owner">hall</p><h1>Lamp<span
+            class="permalink">i</span> </h1><h3><span class="morelinks">Companion</span></h3></div><h4
+            id="signature"><span class="modifier_kind"> class</span> <span class="symbol"><span
+            class="name">Lamp</span> extends <a id="hall.A">A</a></span></h4> <p>Burns.</p><div
+            class="toggle">Linear Supertypes</div><div id="template"><div id="mbrsel">Ordering</div> <h3>Value
+            Members</h3><ol><li name="hall.Lamp#trim"><a id="trim:Unit"></a> <span class="permalink">i</span> <span
+            class="modifier_kind">def</span> <span class="symbol"><span class="name">trim</span>: <a id="Unit">
+            Unit</a></span><p class="shortcomment">Trims.</p><div class="fullcomment"><p>Trims.</p><dl class=
+            "attributes"><dt>Definition Classes</dt><dd>Lamp</dd></dl></div><li name="scala.AnyRef#=="><a
+            id="==">=</a></ol></div> <div id="inheritedMembers"><h3>Inherited from AnyRef</h3></div></div>""",
+            "# Lamp\n\n`class Lamp extends A`\n\nBurns.\n\n### Value Members\n\n#### `trim`\n\n`def trim: Unit`\n\n"
+            "Trims.\n",
+        ),
+        (
+            "ford",
+            """<body><div id="sidebar"><h3><a href="#all">All Procedures</a></h3></div><h1>trim</h1><a
+            data-toggle="modal" href="#help">Help</a><div role="dialog" id="help">Graph Key</div><section
+            class="visible-xs"><a href="a"> a</a></section><footer>by <a
+            href="https://github.com/x/ford">FORD</a></footer>""",
+            "# trim\n",
+        ),
     ],
 )
 def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expected: str) -> None:
@@ -255,6 +279,8 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
         name="lamp"></a><a class="token" href="#lamp">lamp</a>(on)</code></div><section>Text.<h6>Note</h6></section>
         <a class="slightly-smaller" href="b">See more</a><div class="declaration"><h4>Declaration</h4></div><li class=
         "item"><div><code><a name="rope"></a><a class="token" href="#rope">rope</a></code></div></ul></article>""",
+        """<link href="../ldoc_fixed.css"><div id="content"><h1>A</h1><dl class="function"><dt><a name="lamp"></a>def
+        <strong>lamp</strong>(on)</dt><dd>Text.<h6>Note</h6></dd><dt id="rope"><strong>rope</strong></dl></div>""",
         """<html data-pathToRoot="../"><div id="content"><h1>A</h1><div class="documentableElement" id="lamp"><div
         class="documentableElement-expander"><button></button>def <a class="documentableName">lamp</a>(on)</div><div
         class="documentableBrief">Text.</div><div class="cover">Text.<h6>Note</h6></div></div><div id="rope"
