@@ -82,11 +82,11 @@ def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *
     # A right name in a wrong folder is the usual mistake, and difflib may rank it behind other pages of that folder.
     same_name = [path for path in folded if file_name(path) == file_name(typed)]
     bare_name = [path for path in folded if file_name(path).rpartition(".")[0] == file_name(typed)]
-    without_ending: dict[str, list[str]] = {}  # an ending that all pages have makes none of them alike
+    bare: dict[str, list[str]] = {}  # without a collection or an ending, which make no page like the typed one
     for path in folded:
-        without_ending.setdefault(_ENDING.sub("", path), []).append(path)
-    stems = difflib.get_close_matches(_ENDING.sub("", typed), without_ending, n=limit, cutoff=0.5)
-    alike = [path for stem in stems for path in without_ending[stem]]
+        bare.setdefault(_ENDING.sub("", path.rpartition(":")[2]), []).append(path)
+    stems = difflib.get_close_matches(_ENDING.sub("", typed), bare, n=limit, cutoff=0.5)
+    alike = [path for stem in stems for path in bare[stem]]
     near = [path for key in (*same_name, *bare_name, *alike) for path in folded[key]]
     return list(dict.fromkeys((*first, *near)))[:limit]
 

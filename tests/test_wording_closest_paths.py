@@ -31,3 +31,4 @@ def test_an_ending_that_all_pages_have_makes_none_of_them_alike() -> None:
     assert closest_paths("Range_Select.md", ["README.md", "CHANGELOG.md"]) == []
     assert closest_paths("nope.md", ["CHANGELOG.md", "README.md"]) == []
     assert closest_paths("Undo.md", ["README.md", "Undoing.md"]) == ["Undoing.md"]
+    assert closest_paths("bred.md", ["handbook:bread.md", "docs:index.md"]) == ["handbook:bread.md"]

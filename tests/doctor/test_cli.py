@@ -483,6 +483,7 @@ def test_servers_of_others_are_nobodys_business(project: Path) -> None:
 
 def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "pre-commit"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # that of the tests
     hooks = "repos:\n- repo: https://example.com/anvil\n  rev: v1\n  hooks:\n  - id: anvil-check\n"
     write(project, {".pre-commit-config.yaml": "repos: []\n"})
     assert not findings("pre-commit")

@@ -162,9 +162,6 @@ PYTHON_VARIABLES = {
     *("PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"),
 }
 """``PYTHON*`` variables that a forked program obeys or need not obey; with any other one a program starts cold."""
-MALLOC = "glibc.malloc.hugetlb=1:glibc.malloc.trim_threshold=536870912:glibc.malloc.mmap_threshold=33554432"
-"""What is allocated lies on huge pages, and is kept when it is freed: tests in a process of pytest-xdist have a fifth
-to two fifths fewer page faults. Elsewhere than in glibc it says nothing."""
 MADV_COLLAPSE = 25
 PR_GET_TID_ADDRESS = 40
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}
@@ -325,7 +322,6 @@ def _new_server(name: str) -> _ForkServer:
     ours, theirs, listener = _sockets(f"{folder.name}/socket")
     # No thread of numpy's; no message of onnxruntime's to its makers.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", **QUIET}
-    environment["GLIBC_TUNABLES"] = MALLOC
     command = [sys.executable, "-m", __name__, name, str(theirs.fileno()), str(listener.fileno())]
     with cold(), theirs, listener:
         process = subprocess.Popen(
