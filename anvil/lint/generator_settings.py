@@ -413,9 +413,40 @@ def _scripts(files: FileTree, folder: str, depth: int = 2) -> Iterator[str]:
             yield text
 
 
+# --- mdBook --------------------------------------------------------------------------------------------------------
+
+
+def _mdbook(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
+    """A book's links are those of an unknown generator, but for its redirects and the books beside it."""
+    text = files.read(posixpath.join(folder, "book.toml")) if "book.toml" in names else None
+    try:
+        config = data_formats.read_toml(text or "")
+    except ValueError:
+        return None
+    content = posixpath.normpath(join(folder, str(_at(config, "book", "src") or "src")))
+    if text is None or not f"{files.docs}/".startswith(f"{content}/"):
+        return None
+    redirects = _at(config, "output", "html", "redirect")
+    old = {str(path).strip("/"): str(new) for path, new in redirects.items()} if isinstance(redirects, dict) else {}
+    return replace(
+        unknown(files),
+        content=content,
+        redirects={path.removesuffix(".html") + ".md": new for path, new in old.items()},
+        beside=True,
+    )
+
+
+def _at(value: Any, *keys: str) -> Any:
+    """What nested mappings hold at a path of keys; None for nothing."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
 _READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], SiteRules | None]], ...] = (
     ("vitepress", _vitepress),
     ("mkdocs", _mkdocs),
     ("docusaurus", _docusaurus),
+    ("unknown", _mdbook),
 )
 """In the order in which they are asked of a folder: only sites of VitePress have a folder ``.vitepress``."""

@@ -58,9 +58,11 @@ class SiteRules:
     no extension includes files. ``excluded``: globs of pages, from the content, that the site leaves out. ``filled``:
     pages, from the content, that the generator fills. ``wiki``: whether ``[[Page]]`` is a link. ``by_name``: whether a
     link to a page's file names it in any folder. ``labels``: whether a link that is an anchor alone may name a target
-    of any page, or an object that only a build knows, as in MyST. ``inner``: the folder of a site that has most pages,
-    from the documentation folder; ``""`` without one. ``silent``: rules that do not apply to this site. ``doubtful``:
-    rules whose findings only a build of the site can confirm, so they are notes.
+    of any page, or an object that only a build knows, as in MyST. ``beside``: whether a link to a page's file becomes
+    one to HTML that need not come from this content: a redirect, or a page of another book beside this one. ``inner``:
+    the folder of a site that has most pages, from the documentation folder; ``""`` without one. ``silent``: rules that
+    do not apply to this site. ``doubtful``: rules whose findings only a build of the site can confirm, so they are
+    notes.
     """
 
     generator: Generator = "github"
@@ -81,6 +83,7 @@ class SiteRules:
     wiki: bool = False
     by_name: bool = False
     labels: bool = False
+    beside: bool = False
     inner: str = ""
     silent: frozenset[str] = frozenset()
     doubtful: frozenset[str] = frozenset()
@@ -271,6 +274,8 @@ class Site:
             return None  # out of the repository
         if rules.wiki and rules.by_name and posixpath.splitext(path)[1] and not path.lower().endswith(PAGE_ENDINGS):
             return None  # an attachment, which may be in any folder
+        if rules.beside and (self._is_outside(file) or _inside(file, rules.content) in rules.redirects):
+            return None
         if rules.redirects and _inside(file, self.files.docs) in rules.redirects:
             return f"there is no {self.shown(file)}"
         if rules.generates or self.files.kind(file) == "folder":

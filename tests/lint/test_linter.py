@@ -758,3 +758,16 @@ def test_the_same_page_in_two_editions_repeats_nothing(tmp_path: Path, folder: s
 def test_the_same_page_in_a_language_that_its_name_has_repeats_nothing(tmp_path: Path, name: str, found: int) -> None:
     page = f"# A\n\n{'word ' * 30}\n"
     assert len(messages(linted(tmp_path, {"a.md": page, name: page}, "near-duplicate"))) == found
+
+
+def test_a_book_has_redirects_and_may_link_to_books_beside_it(tmp_path: Path) -> None:
+    redirects = '[output.html.redirect]\n"/old/page.html" = "../new.html"\n'
+    pages = {"new.md": "[old](old/page.md) [gone](old/gone.md) [std](../core/primitive.f32.md#method.max)\n"}
+    for config, expected in (
+        ('[book]\nsrc = "docs"\n' + redirects, ["old/gone.md"]),
+        (redirects, ["old/page.md", "old/gone.md", "../core/primitive.f32.md"]),  # another folder is the book
+        ("not = = TOML", ["old/page.md", "old/gone.md", "../core/primitive.f32.md"]),
+    ):
+        report = linted(tmp_path, pages, "broken-link", others={"book.toml": config})
+        assert report.generator == "unknown"
+        assert {message.split("'")[1].partition("#")[0] for message in messages(report)} == set(expected)
