@@ -162,11 +162,20 @@ def _text(path: Path, top: Path) -> str | None:
         folder, text = pending.pop(0)
         lines = (line.partition(" #")[0].strip() for line in text.splitlines())
         for match in filter(None, map(_INCLUDE.fullmatch, lines)):
-            other = Path(os.path.realpath(folder / match[1]))  # an address becomes a file that is not there
-            if str(other) not in texts and other.is_relative_to(root) and other.is_file():
+            other = _included(folder, match[1], root)
+            if other is not None and str(other) not in texts:
                 texts[str(other)] = anvil_lock.project_text(other) or ""
                 pending.append((other.parent, texts[str(other)]))
     return "\n".join(texts.values())
+
+
+def _included(folder: Path, name: str, root: str) -> Path | None:
+    """The file below ``root`` that a line in a file of ``folder`` names; None for another, such as an address."""
+    try:
+        file = Path(os.path.realpath(folder / name))
+        return file if file.is_relative_to(root) and file.is_file() else None
+    except (OSError, ValueError):  # a name that no file can have: too long, or with a NUL
+        return None
 
 
 @dataclass(frozen=True, slots=True)

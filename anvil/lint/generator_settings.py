@@ -423,10 +423,10 @@ def _mdbook(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         config = data_formats.read_toml(text or "")
     except ValueError:
         return None
-    content = posixpath.normpath(join(folder, str(_at(config, "book", "src") or "src")))
+    content = posixpath.normpath(join(folder, str(data_formats.value_at(config, "book", "src") or "src")))
     if text is None or not f"{files.docs}/".startswith(f"{content}/"):
         return None
-    redirects = _at(config, "output", "html", "redirect")
+    redirects = data_formats.value_at(config, "output", "html", "redirect")
     old = {str(path).strip("/"): str(new) for path, new in redirects.items()} if isinstance(redirects, dict) else {}
     return replace(
         unknown(files),
@@ -434,13 +434,6 @@ def _mdbook(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         redirects={path.removesuffix(".html") + ".md": new for path, new in old.items()},
         beside=True,
     )
-
-
-def _at(value: Any, *keys: str) -> Any:
-    """What nested mappings hold at a path of keys; None for nothing."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 _READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], SiteRules | None]], ...] = (

@@ -455,7 +455,7 @@ def test_requirements_have_the_lines_of_the_files_that_they_include(tmp_path: Pa
     files = {
         "secret.txt": "click==9.9\n",
         "repo/app/requirements.txt": "--requirement=more/base.txt # the others\nidna==3.7\n-r../../secret.txt\n"
-        f"-r https://x.test/far.txt\n-r gone.txt\n-r .\n-r{' ' * 100_000}x y\n",
+        f"-r https://x.test/far.txt\n-r gone.txt\n-r .\n-r{' ' * 100_000}x y\n-r {'x' * 5_000}\n-r a\0b\n",
         "repo/app/more/base.txt": "flask[async]==3.0\n-r ../requirements.txt\n-r deep.txt\n",
         "repo/app/more/deep.txt": "MarkupSafe==2.1\n",
     }
