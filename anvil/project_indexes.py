@@ -31,6 +31,7 @@ from anvil.settings.configuration import index_file
 from anvil.settings.schema import LOCK_NAME, Collection, Config
 from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS, Changes, Progress
+from anvil.wording import closest_names
 
 if TYPE_CHECKING:
     from anvil.build.report import BuildReport
@@ -94,10 +95,8 @@ def chosen(collections: Sequence[Collection], labels: Iterable[str] | None) -> t
 
 def unknown(label: str, collections: Sequence[Collection]) -> str:
     """A message for a collection that does not exist, with the closest one, or all."""
-    import difflib  # for this message only
-
     labels = list(dict.fromkeys([*(c.name for c in collections), *(c.label for c in collections)]))
-    near = difflib.get_close_matches(label, labels, n=1, cutoff=0.5)
+    near = closest_names(label, labels, cutoff=0.5)
     names = list(dict.fromkeys(collection.name for collection in collections))
     hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
     return f"There is no collection {label[:160]}. {hint}"

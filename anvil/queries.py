@@ -16,7 +16,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError
 from anvil.project_indexes import OpenedIndex
 from anvil.requests import GrepRequest, SearchRequest, checks_arguments, takes
 from anvil.settings.schema import Collection, Config
-from anvil.wording import closest_paths, counted, first_of
+from anvil.wording import closest_note, closest_paths, counted, first_of
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
@@ -490,8 +490,7 @@ def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) ->
             if file_path.startswith((f"{name}/", f"{name}:")) and below in own_paths:
                 return f"No page found at path: {shown}. {name} is a collection: give {below} with collection {name}."
     addresses = [f"{label}:{path}" for label, own_paths in paths.items() for path in own_paths]
-    near = closest_paths(file_path, addresses)
-    closest = f" Closest: {', '.join(near)}." if near else ""
+    closest = closest_note(closest_paths(file_path, addresses))
     more = "".join(f" {_problem(*each)}" for each in problems)
     where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
     return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"

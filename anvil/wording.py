@@ -60,7 +60,22 @@ def full_heading(title: str, heading_path: str) -> str:
 
 
 MAX_TYPED = 500
-"""Characters of a typed path that are compared: the time grows with them, and no path is longer by much."""
+"""Characters of a typed name or path that are compared: the time grows with them, and few names are longer."""
+
+
+def closest_names(typed: str, names: Iterable[str], limit: int = 1, cutoff: float = 0.6) -> list[str]:
+    """Up to ``limit`` names that are spelled like the typed one, the nearest first, for "Did you mean ...?".
+
+    ``cutoff``: the least similarity, 0..1, as :func:`difflib.get_close_matches` has it.
+    """
+    import difflib  # most starts need no such message
+
+    return difflib.get_close_matches(typed[:MAX_TYPED], list(names), n=limit, cutoff=cutoff)
+
+
+def closest_note(names: Sequence[str], joined: str = ", ") -> str:
+    """A sentence behind a message, with a space before it: the names that are closest. Empty without names."""
+    return f" Closest: {joined.join(names)}." if names else ""
 
 
 def file_name(path: str) -> str:
@@ -73,19 +88,17 @@ _ENDING = re.compile(r"\.[a-z]+$")
 
 def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *, limit: int = 3) -> list[str]:
     """``first``, then paths with the same file name, then those spelled alike. Case does not count."""
-    import difflib  # most starts need no such message
-
     typed = typed[:MAX_TYPED].casefold()
     folded: dict[str, list[str]] = {}
     for path in paths:
         folded.setdefault(path.casefold(), []).append(path)
-    # A right name in a wrong folder is the usual mistake, and difflib may rank it behind other pages of that folder.
+    # A right name in a wrong folder is the usual mistake. By spelling alone, other pages of that folder may be nearer.
     same_name = [path for path in folded if file_name(path) == file_name(typed)]
     bare_name = [path for path in folded if file_name(path).rpartition(".")[0] == file_name(typed)]
     bare: dict[str, list[str]] = {}  # without a collection or an ending, which make no page like the typed one
     for path in folded:
         bare.setdefault(_ENDING.sub("", path.rpartition(":")[2]), []).append(path)
-    stems = difflib.get_close_matches(_ENDING.sub("", typed), bare, n=limit, cutoff=0.5)
+    stems = closest_names(_ENDING.sub("", typed), bare, limit, 0.5)
     alike = [path for stem in stems for path in bare[stem]]
     near = [path for key in (*same_name, *bare_name, *alike) for path in folded[key]]
     return list(dict.fromkeys((*first, *near)))[:limit]

@@ -18,7 +18,7 @@ from anvil.formats import patterns
 from anvil.requests import OpenRequest
 from anvil.search import pages
 from anvil.values import address, labelled
-from anvil.wording import closest_paths, counted
+from anvil.wording import closest_note, closest_paths, counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -233,5 +233,4 @@ def _ends_with(path: str, typed: str) -> bool:
 
 
 def _closest(typed: str, known: list[str]) -> str:
-    near = closest_paths(typed, known, [path for path in known if _ends_with(path, typed)])
-    return f" Closest: {', '.join(near)}." if near else ""
+    return closest_note(closest_paths(typed, known, [path for path in known if _ends_with(path, typed)]))

@@ -22,6 +22,7 @@ from anvil.cli import output
 from anvil.cli.output import ERROR, OK
 from anvil.errors import AnvilError
 from anvil.registry import COMMANDS, GROUPS, load
+from anvil.wording import closest_names
 
 DEFAULT_DOCS = "docs"
 OLDER_CONFIG = "anvil.config.json"
@@ -43,9 +44,7 @@ class SuggestingGroup(click.Group):
         name = args[0]
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
-        import difflib
-
-        close_names = difflib.get_close_matches(name, self.list_commands(ctx), n=2, cutoff=0.6)
+        close_names = closest_names(name, self.list_commands(ctx), limit=2)
         hint = f" Did you mean {' or '.join(repr(close) for close in close_names)}?" if close_names else ""
         if not close_names and " " in name:
             hint = " To ask a question, use 'anvil search'."

@@ -6,7 +6,6 @@ a caller are looked up in the index, not on the disk. Only indexed files are rea
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import os
@@ -39,7 +38,7 @@ from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.settings.schema import Config
 from anvil.system import safe_files
 from anvil.values import Progress, Skipped, silent
-from anvil.wording import first_of
+from anvil.wording import closest_names, closest_note, first_of
 
 if TYPE_CHECKING:
     from anvil.live.memory_copy import MemoryCopy
@@ -327,8 +326,7 @@ class Context(AbstractContextManager["Context"]):
 
 
 def _closest(wanted: str, known: Iterable[str]) -> str:
-    closest = difflib.get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
-    return f" Closest: {', '.join(closest)}." if closest else ""
+    return closest_note(closest_names(wanted, sorted(known), 3, 0.5))
 
 
 def _ensure_known(type: str | None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from anvil.dependencies.ecosystems import ECOSYSTEMS, Dependency, Ecosystem
 from anvil.errors import ConfigError
+from anvil.wording import closest_names
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -121,9 +122,7 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
 
 
 def _similar(dependencies: list[Dependency], name: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, sorted({each.name for each in dependencies}), n=2, cutoff=0.6)
+    near = closest_names(name, sorted({each.name for each in dependencies}), limit=2)
     forms = " or ".join(f"{ecosystem}:{name}{entry.pin}VERSION" for ecosystem, entry in ECOSYSTEMS.items())
     anyway = f"To take it anyway, write {forms}; from Git, with --repository URL."
     return f"Did you mean {' or '.join(near)}?" if near else anyway

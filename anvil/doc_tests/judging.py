@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +20,7 @@ from anvil.search import pages, searcher
 from anvil.search.confidence import UNLIKELY
 from anvil.search.searcher import Searcher
 from anvil.values import Progress, Section, silent
-from anvil.wording import closest_paths, full_heading
+from anvil.wording import closest_names, closest_paths, full_heading
 
 MIN_RESULTS = 10
 """Results of a search, also where fewer count: a report gives the rank of the right page."""
@@ -96,7 +95,7 @@ def _closest_pages(page: str, reader: IndexReader) -> str:
 def _closest_sections(name: str, sections: tuple[Section, ...]) -> list[Section]:
     by_anchor = {section.anchor: section for section in sections if section.anchor}
     by_path = {section.heading_path: section for section in sections}
-    close = [by_anchor[anchor] for anchor in difflib.get_close_matches(name[:200], by_anchor, n=2, cutoff=0.5)]
+    close = [by_anchor[anchor] for anchor in closest_names(name[:200], by_anchor, 2, 0.5)]
     close += [by_path[path] for path in pages.closest_headings(name[:200], sections)]
     return list(dict.fromkeys(close))[:2]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import os
 import shlex
@@ -30,7 +29,7 @@ from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 from anvil.settings.configuration import nearest_config, variables
 from anvil.system import installation
-from anvil.wording import counted, first_of
+from anvil.wording import closest_names, counted, first_of
 
 if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
@@ -45,7 +44,7 @@ def configuration(project: ExaminedProject) -> Iterator[Finding]:
     """The configuration file, and ANVIL_ variables with a misspelled name."""
     known_names = variables()
     for name in sorted(os.environ):
-        near = difflib.get_close_matches(name, known_names, n=1, cutoff=0.9) if name.startswith("ANVIL_") else []
+        near = closest_names(name, known_names, cutoff=0.9) if name.startswith("ANVIL_") else []
         if near and name not in known_names:
             text = f"{name} in the environment sets nothing. Did you mean {near[0]}?"
             yield Finding("wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from anvil.settings.schema import Slugs
 from anvil.text.headings import UNTITLED, Anchors, attributes
 from anvil.text.includes import source_line
 from anvil.text.references import References
+from anvil.wording import closest_names
 
 _OPENING_MARKS = re.compile(r"[ \t]*#+")
 
@@ -123,5 +123,5 @@ def unknown(page: LintPage) -> Iterator[tuple[int, str]]:
 
 def closest(name: str) -> str:
     """A sentence for a rule that does not exist: the closest name, or all names."""
-    near = difflib.get_close_matches(name, RULE_NAMES, n=1, cutoff=0.5)
+    near = closest_names(name, RULE_NAMES, cutoff=0.5)
     return f"Did you mean {near[0]!r}?" if near else f"The rules: {', '.join(RULE_NAMES)}."

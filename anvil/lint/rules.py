@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import posixpath
 import re
@@ -22,7 +21,7 @@ from anvil.search.content_health import Pair
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
-from anvil.wording import counted, shown
+from anvil.wording import closest_names, counted, shown
 
 MAX_QUOTED_CHARS = 120
 """Characters of a text that a message repeats."""
@@ -299,7 +298,7 @@ def _closest_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]
         return f" {pages[0]} has it."
     if fragment.lower() in anchors:
         return f" There is {_code('#' + fragment.lower())}: capital letters differ."
-    near = difflib.get_close_matches(fragment[:200], sorted(anchors)[:MAX_CLOSE_ANCHORS], n=1, cutoff=0.7)
+    near = closest_names(fragment[:200], sorted(anchors)[:MAX_CLOSE_ANCHORS], cutoff=0.7)
     return f" Did you mean {_code('#' + near[0])}?" if near else ""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import difflib
 import itertools
 import posixpath
 import re
@@ -19,7 +18,7 @@ from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, se
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.text.headings import under_heading
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
-from anvil.wording import closest_paths, first_of, full_heading, shown
+from anvil.wording import closest_names, closest_note, closest_paths, first_of, full_heading, shown
 
 MAX_SHARING = 5
 """Sections of one anchor that a message names."""
@@ -72,8 +71,7 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
         )
     if document := _document(reader, file_path, docs_root):
         return document
-    near = closest_paths(normalize_path(file_path, docs_root), reader.identities())
-    closest = f" Closest: {', '.join(near)}." if near else ""
+    closest = closest_note(closest_paths(normalize_path(file_path, docs_root), reader.identities()))
     raise NotFound(f"No page found at path: {shown(file_path)}. Use list_pages to discover available pages.{closest}")
 
 
@@ -175,7 +173,7 @@ def _no_section(document: StoredDocument, heading_path: str, sections: tuple[Sec
         )
     return NotFound(
         f"No section found at heading: {shown(heading_path)} in {document.file_path}. "
-        "Use get_page to see available sections." + (f" Closest: {'; '.join(named)}." if named else "")
+        "Use get_page to see available sections." + closest_note(named, "; ")
     )
 
 
@@ -248,7 +246,7 @@ def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[s
     exact = [p for p in paths if p == heading_path or p.endswith(SEPARATOR + heading_path)]
     exact = exact or [s.heading_path for s in sections if s.title == leaf]
     folded = [p for p in paths if leaf.casefold() in p.rsplit(SEPARATOR, 1)[-1].casefold() and leaf != ROOT]
-    near = difflib.get_close_matches(heading_path, paths, n=3, cutoff=0.4)
+    near = closest_names(heading_path, paths, 3, 0.4)
     ranked = [*(exact if len(exact) == 1 else []), *near, *exact, *folded]
     return list(dict.fromkeys(ranked))[:3]
 

@@ -32,7 +32,7 @@ from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.headings import window_header
 from anvil.values import SEPARATOR, address
-from anvil.wording import closest_paths, full_heading
+from anvil.wording import closest_note, closest_paths, full_heading
 from anvil.wording import shown as quoted
 
 UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
@@ -474,8 +474,7 @@ def _notes_on_none(searchers: Sequence[Searcher], request: SearchRequest) -> lis
     if file_filter:
         paths = [path for searcher in searchers for path in searcher.index.reader.identities()]
         if not any(map(patterns.selects(file_filter), paths)):
-            near = closest_paths(file_filter, paths)
-            return [f"No page matches {quoted(file_filter)}." + (f" Closest: {', '.join(near)}." if near else "")]
+            return [f"No page matches {quoted(file_filter)}.{closest_note(closest_paths(file_filter, paths))}"]
     given = {"version": request.version, "language": request.language}
     named = " and ".join(f"the {key} {quoted(value)}" for key, value in given.items() if value is not None)
     return [f"No page {'in the filter ' if file_filter else ''}has {named}."] if named else []

@@ -22,6 +22,7 @@ from anvil.formats import data_formats
 from anvil.settings import index_url, schema
 from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, SITE_INDEX, Collection, Config, SiteOptions
 from anvil.system import safe_files
+from anvil.wording import closest_names
 
 T = TypeVar("T")
 CONFIG_NAME = "anvil.toml"
@@ -298,9 +299,7 @@ def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") 
         key = key_of(str(written))
         dotted = f"{prefix}{written}"
         if key not in types_by_key:
-            import difflib  # for this message only
-
-            near = difflib.get_close_matches(key[:MAX_SHOWN_KEY_CHARS], types_by_key, n=1)
+            near = closest_names(key[:MAX_SHOWN_KEY_CHARS], types_by_key)
             hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(types_by_key)}."
             raise ConfigError(f"Unknown key {dotted[:MAX_SHOWN_KEY_CHARS]!r} in {origin}. {hint}")
         hint = types_by_key[key]
