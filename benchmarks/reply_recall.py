@@ -30,8 +30,7 @@ from anvil import queries
 from anvil.formats.data_formats import compact
 from anvil.requests import SearchRequest
 from anvil.results import Hit
-from anvil.server.docs_toolset import MORE_IN_MARKDOWN
-from anvil.server.markdown_results import render, rendered_hits
+from anvil.server.markdown_results import MORE_IN_MARKDOWN, render, rendered_hits
 from anvil.server.protocol import called
 from anvil.text.headings import attributes, plain
 

@@ -15,7 +15,7 @@ from anvil.values import Progress, Skipped, silent
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
-    from anvil.context.repository_context import Context
+    from anvil.context.context_queries import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RepositoryOptions:
     provider: str | None
 
     def open(self, progress: Progress = silent) -> Context:
-        from anvil.context.repository_context import Context
+        from anvil.context.context_queries import Context
         from anvil.context.settings import load_context
 
         named = load_context(self.root, self.config, {"context.embeddings.provider": self.provider})

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
 MAX_NAMED_FOLDERS = 5
 """Directories that one note names."""
+_WILDCARDS = frozenset("*?[{")
 MAX_STATE_BYTES = 100_000_000
 """A larger file with the state of the last run is not read: it counts as damaged."""
 
@@ -192,7 +193,8 @@ class ContextCorpus:
 
         self.ensure_usable()
         executor = LocalExecutor(self.provider, never_raises=True, failure=self.provider_failure)
-        notes = (*self._notes, *self._folder_notes())
+        missing = missing_directories(self.options, self.root)
+        notes = (*self._notes, *([missing] if missing else []))
         started = time.perf_counter()
         self.records.prepare()
         with _alone(self.records, request):
@@ -226,18 +228,17 @@ class ContextCorpus:
             warn(skipped)
         return run
 
-    def _folder_notes(self) -> Iterator[str]:
-        """A note if none of the directories exists."""
-        names, root = self.options.directories, self.root
-        if not any((root / name).is_dir() or any(character in name for character in "*?[{") for name in names):
-            yield (
-                f"There is none of the directories {first_of(names, MAX_NAMED_FOLDERS)} in {root}. "
-                "Set context.directories."
-            )
-
     def close(self) -> None:
         if self._provider is not None:
             self._provider.close()
+
+
+def missing_directories(options: ContextOptions, root: Path) -> str | None:
+    """A note if none of the directories exists; None if one does, or if one is a glob."""
+    names = options.directories
+    if any((root / name).is_dir() or not _WILDCARDS.isdisjoint(name) for name in names):
+        return None
+    return f"There is none of the directories {first_of(names, MAX_NAMED_FOLDERS)} in {root}. Set context.directories."
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from anvil.context.artifacts import KINDS, Artifact
-from anvil.context.repository_context import Context, Health, Match, RepositoryContext
+from anvil.context.context_queries import Context, ContextOverview, Health, Match
 from anvil.context.settings import STATUSES, load_context
 from anvil.context.tasks import TaskItem
 from anvil.formats.data_formats import plain
@@ -37,7 +37,7 @@ TOOLS: tuple[Tool, ...] = (
         "The repository's context",
         "The repository's context.json as it is, and how many artifacts, chunks and tasks there are.",
         (),
-        RepositoryContext,
+        ContextOverview,
         lambda context, given: context.get(),
     ),
     Tool(

@@ -146,7 +146,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
         return
     config_path = project.given.get("--config")
     config, root, notes = load_context(None, config_path)
-    from anvil.context.ingestion import Records
+    from anvil.context.ingestion import Records, missing_directories
 
     file, options = root / CONTEXT_NAME, config.table(ContextOptions)
     records = Records(root / options.index_dir)
@@ -159,6 +159,8 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
         first = f"{errors[0].path} ({errors[0].reason})"
         text = f"{counted(len(errors), 'file', 'could')} not be read in the last run, such as {first}."
         yield Finding("note", text, project.at(root, project.anvil("context", "ingest")))
+    elif missing := missing_directories(options, root):
+        yield Finding("note", f"The context is empty. {missing}")
     else:
         yield Finding("ok", f"{named} is valid.")
 

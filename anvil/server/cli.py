@@ -113,7 +113,7 @@ def command(
 
     with _opened(surface, replace(given, watch=not no_watch), log_level, log_format) as (running, reporter, shutdown):
         if text_format == "markdown":
-            from anvil.server.docs_toolset import in_markdown
+            from anvil.server.markdown_results import in_markdown
 
             running = [replace(each, toolset=in_markdown(each.toolset)) for each in running]
         if given.transport == "stdio":

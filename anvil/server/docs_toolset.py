@@ -1,6 +1,7 @@
-"""The ``docs`` toolset: six read-only tools over one index, or over several collections.
+"""The ``docs`` toolset: six read-only tools over one index or several collections, and its instructions for agents.
 
-Names, parameters, defaults and result fields are a contract: clients depend on them.
+Names, parameters, defaults and result fields are a contract: clients depend on them. Limits of answers in Markdown are
+in :mod:`anvil.server.markdown_results`.
 """
 
 from __future__ import annotations
@@ -32,12 +33,6 @@ INSTRUCTIONS = (
 
 MAX_LIST_CHARS = 16_000
 """Characters of one answer of list_pages: about a hundred pages."""
-MORE_IN_MARKDOWN = 1400
-"""Characters of text that a reply in Markdown has more. It is shorter all the same, and agents ask again less often."""
-MAX_TEXT_CHARS = 30_000
-"""Characters of one answer in Markdown of tools that answer in parts: one page of forty has more. Some clients keep an
-answer of more than 25,000 tokens, or of 50,000 characters, from the model. In JSON the text is whole, as clients that
-join the chunks expect."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
 MAX_REFRESHED = 20
@@ -215,27 +210,6 @@ def _described(opened: Anvil, name: str) -> str:
     versions = " or ".join(member.version for member in members if member.version)
     about = [*([versions] if versions else []), *(["this project's own"] if members[0].is_own else [])]
     return f"{name} ({', '.join(about)})" if about else name
-
-
-def in_markdown(toolset: Toolset) -> Toolset:
-    """A toolset whose answers are Markdown alone, and bounded without being asked."""
-    from anvil.server.markdown_results import render
-
-    def bounded(tool: Tool) -> Tool:
-        if tool.call is not None and tool.name == "search_docs":
-            return replace(tool, call=partial(tool.call, more_chars=MORE_IN_MARKDOWN))
-        if not tool.in_parts:
-            return tool
-        description = "A page or a part of it." if tool.name == "get_page" else tool.description
-        offset = Parameter("offset", "", "integer", 0)  # an answer says "next_offset 29995" where there is more
-        parameters = (*tool.parameters, offset)
-        return replace(tool, description=description, parameters=parameters, call=partial(_read, tool.name))
-
-    return replace(toolset, tools=tuple(map(bounded, toolset.tools)), render=render)
-
-
-def _read(name: str, opened: Anvil, given: dict[str, Any]) -> Any:
-    return getattr(opened, name)(**given, max_chars=MAX_TEXT_CHARS)
 
 
 def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen: Any) -> Reported:

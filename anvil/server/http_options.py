@@ -101,9 +101,13 @@ class HttpOptions:
     rate: Rate | None = _option(None, "ANVIL_RATE_LIMIT", read=Rate.parsed)  # noqa: RUF009 - it is a field
     """How many requests one client may send."""
     proxies: int = _option(
-        0, "ANVIL_PROXIES", read=partial(number, variable="ANVIL_PROXIES", meaning="proxies in front of the server")
+        0,
+        "ANVIL_PROXIES",
+        "Proxies in front of the server; each adds its client's address to X-Forwarded-For (or ANVIL_PROXIES).",
+        "N",
+        read=partial(number, variable="ANVIL_PROXIES", meaning="proxies in front of the server"),
+        range=(0, None),
     )
-    """How many proxies are in front of the server. Each adds its client's address to ``X-Forwarded-For``."""
     oauth: OAuthSettings = field(init=False)
     """The identity providers whose access tokens are accepted, besides the token."""
 

@@ -1,4 +1,4 @@
-"""What a server reports of its work: its log on stderr, and the progress of long work, to the log and to clients.
+"""The log of a server on stderr, with a line for each call, and the progress of long work, to the log and to clients.
 
 The log has one line for each event, as text or JSON. Any thread may report progress, such as that of the first build.
 """
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
+from anvil.errors import AnvilError
 from anvil.formats.characters import json_line, log_line
 
 LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
@@ -29,6 +30,24 @@ MAX_FOREIGN_CHARACTERS = 500
 def event(level: int, message: str, **fields: Any) -> None:
     """Log ``message`` with named values, which are fields of their own in JSON lines."""
     log.log(level, message, extra={FIELDS: fields})
+
+
+@contextmanager
+def timed(tool: str) -> Iterator[None]:
+    """Log a line for the call of a tool, or of a method of the protocol: its outcome and its duration. Level debug."""
+    started = time.perf_counter()
+    outcome = "answered"
+    try:
+        yield
+    except AnvilError:
+        outcome = "refused"
+        raise
+    except BaseException as error:
+        outcome = "failed" if isinstance(error, Exception) else "cancelled"
+        raise
+    finally:
+        if log.isEnabledFor(logging.DEBUG):
+            event(logging.DEBUG, f"{tool} {outcome}", tool=tool, ms=round((time.perf_counter() - started) * 1000, 3))
 
 
 def configure(level: str = "info", form: str = "text") -> None:

@@ -1,30 +1,62 @@
-"""Results of tools as Markdown, which a model reads with fewer characters than JSON.
+"""Answers of tools in Markdown, which a model reads with fewer characters than JSON, and limits on their characters.
 
-A result of a search is a line ``path#anchor (lines 12-40) Title > Heading [0.82]``, the confidence last, and its text.
-Of a text that is cut, the lines are ``lines 12-18 of 10-40``, and ``…`` stands where it goes on. Results that have no
-form here are JSON.
+A search result is a line ``path#anchor (lines 12-40) Title > Heading [0.82]``, the confidence last, and its text. If
+the text is cut, the line says ``lines 12-18 of 10-40``, and ``…`` stands where text is left out. Results of a type that
+has no form here are JSON.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import singledispatch
-from typing import Any
+from dataclasses import replace
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Any
 
 from anvil.formats.data_formats import compact, plain
 from anvil.results import GrepMatch, GrepResult, Hit, Page, PageList, PageSummary, Place, SearchResult, SectionText
 from anvil.search.confidence import UNLIKELY
+from anvil.server.toolset import Parameter, Tool, Toolset
 from anvil.text.headings import under_heading
 from anvil.values import SEPARATOR, address, at_line
 from anvil.wording import counted, full_heading
 
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+
+MORE_IN_MARKDOWN = 1400
+"""Characters of text that a reply of search_docs has more in Markdown than in JSON. It is shorter all the same, since
+it has no field names, and agents ask again less often."""
+MAX_TEXT_CHARS = 30_000
+"""Characters of one answer of a tool that answers in parts (:attr:`Tool.in_parts`). One page of forty has more. Some
+clients keep an answer of more than 25,000 tokens, or of 50,000 characters, from the model. In JSON the text is whole,
+as clients that join the chunks expect."""
 CUT = "…"
 NEAR = 0.75
 """Share of the best score from which on a result has its text. The others had a line of 80 characters each, and the
 names of further sections: a fifth of a reply, and .013 of the text of the sections that answer 300 questions."""
 _WORD = re.compile(r"[^\W_]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+
+
+def in_markdown(toolset: Toolset) -> Toolset:
+    """The toolset with answers in Markdown alone, which are limited in size even if a client sets no limit."""
+
+    def bounded(tool: Tool) -> Tool:
+        if tool.call is not None and tool.name == "search_docs":
+            return replace(tool, call=partial(tool.call, more_chars=MORE_IN_MARKDOWN))
+        if not tool.in_parts:
+            return tool
+        description = "A page or a part of it." if tool.name == "get_page" else tool.description
+        offset = Parameter("offset", "", "integer", 0)  # an answer says "next_offset 29995" where there is more
+        parameters = (*tool.parameters, offset)
+        return replace(tool, description=description, parameters=parameters, call=partial(_read_part, tool.name))
+
+    return replace(toolset, tools=tuple(map(bounded, toolset.tools)), render=render)
+
+
+def _read_part(tool: str, opened: Anvil, arguments: dict[str, Any]) -> Any:
+    return getattr(opened, tool)(**arguments, max_chars=MAX_TEXT_CHARS)
 
 
 @singledispatch

@@ -1,4 +1,4 @@
-"""Calls of synchronous code in a small pool of threads, and lines in the log on how long they took.
+"""Calls of synchronous code in a small pool of threads, which run the tools of a server.
 
 asyncio is imported by the first call that needs it.
 """
@@ -6,17 +6,13 @@ asyncio is imported by the first call that needs it.
 from __future__ import annotations
 
 import contextvars
-import logging
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from anvil.errors import AnvilError
 from anvil.requests import WANTED
-from anvil.server.logs import event, log
+from anvil.server.logs import timed
 
 T = TypeVar("T")
 MAX_THREADS = 8
@@ -77,24 +73,6 @@ class Workers:
                 if not notified and not self._waiting:
                     self._threads -= 1
                     return None
-
-
-@contextmanager
-def timed(tool: str) -> Iterator[None]:
-    """Log how a call ended, and after how long."""
-    started = time.perf_counter()
-    outcome = "answered"
-    try:
-        yield
-    except AnvilError:
-        outcome = "refused"
-        raise
-    except BaseException as error:
-        outcome = "failed" if isinstance(error, Exception) else "cancelled"
-        raise
-    finally:
-        if log.isEnabledFor(logging.DEBUG):
-            event(logging.DEBUG, f"{tool} {outcome}", tool=tool, ms=round((time.perf_counter() - started) * 1000, 3))
 
 
 class ThreadBridge:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from anvil.context.context_queries import Context
 from anvil.context.ingestion import Ingestion
-from anvil.context.repository_context import Context
 from anvil.context.settings import ContextEmbeddings, ContextOptions
 from anvil.context.tasks import TaskedDocuments
 from anvil.errors import BuildError, IndexBusy

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anvil.context import tasks as boxes
-from anvil.context.repository_context import Context
+from anvil.context.context_queries import Context
 from anvil.context.settings import ContextOptions, TaskMarks
 from anvil.documents.working_tree import WorkingTree
 from anvil.errors import ConfigError

@@ -545,9 +545,11 @@ def test_the_context(project: Path) -> None:
     assert findings("context") == []
     file = project / "mcp.config.json"
     file.write_text('{"directories": ["specs"], "port": 8000}')
-    told, valid = findings("context")
+    told, empty = findings("context")
     assert told.verdict == "note" and "not used here: port" in told.text
-    assert valid == Finding("ok", "mcp.config.json is valid.", None, "context")
+    assert empty.verdict == "note" and "none of the directories specs in" in empty.text and "valid" not in empty.text
+    (project / "specs").mkdir()
+    assert findings("context")[1] == Finding("ok", "mcp.config.json is valid.", None, "context")
     file.write_text('{"directories": ["specs", "plans"]}')
     write(project, {"specs/a.md": "# A\n", "specs/b.md": "# B\n"})
     (project / "specs/b.md").write_bytes(b"a\0b")

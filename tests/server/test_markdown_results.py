@@ -12,8 +12,8 @@ import pytest
 
 import anvil
 from anvil.results import Place
-from anvil.server.docs_toolset import TOOLSET, in_markdown
-from anvil.server.markdown_results import render, rendered_hit, rendered_hits
+from anvil.server.docs_toolset import TOOLSET
+from anvil.server.markdown_results import in_markdown, render, rendered_hit, rendered_hits
 from anvil.server.protocol import Answers
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write

@@ -63,7 +63,7 @@ PRELOADED = {
         "anvil.__main__",
         "anvil.api",
         "anvil.library.library",
-        "anvil.context.repository_context",
+        "anvil.context.context_queries",
         "anvil.doctor.cli",
         "anvil.server.http_transport",
         "anvil.server.stdio",

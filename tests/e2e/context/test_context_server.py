@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from anvil.context.artifacts import Artifact
-from anvil.context.repository_context import Health, Match, RepositoryContext
+from anvil.context.context_queries import ContextOverview, Health, Match
 from anvil.context.tasks import TaskItem
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
@@ -23,7 +23,7 @@ from tests.support.context_folders import CONTEXT_JSON, FILES
 from tests.support.mcp_servers import Process, Speaker
 
 TOOLS = {
-    "context.get": RepositoryContext,
+    "context.get": ContextOverview,
     "artifacts.list": Artifact,
     "artifacts.get": Artifact,
     "search.query": Match,
@@ -244,7 +244,7 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
     from mcp.types import jsonrpc_message_adapter
 
     from anvil.context import tools as context
-    from anvil.context.repository_context import Context
+    from anvil.context.context_queries import Context
     from anvil.context.settings import load_context
     from anvil.server import docs_toolset as docs
     from anvil.server.logs import ProgressReporter

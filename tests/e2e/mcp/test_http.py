@@ -220,13 +220,14 @@ def test_host_token_and_names_from_the_environment(docs: Path, tmp_path: Path) -
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     variables = {"ANVIL_HOST": "0.0.0.0", "ANVIL_TOKEN_FILE": str(file), "ANVIL_ALLOWED_HOST": "docs.example.org docs "}
-    with serve(docs, **variables) as server:
+    with serve(docs, "--proxies", "1", **variables) as server:
         assert server.url.startswith("http://0.0.0.0:") and "token=required" in server.log()
         near = replace(server, url=server.url.replace("0.0.0.0", "127.0.0.1"))
         for name in ("docs.example.org", "docs", "127.0.0.1", "10.1.2.3"):
             assert post(near, INITIALIZE, Host=name, Authorization=f"Bearer {TOKEN}")[0] == 200
         assert post(near, INITIALIZE, Host="docs.example", Authorization=f"Bearer {TOKEN}")[0] == 403
-        assert post(near, INITIALIZE)[0] == 401
+        assert post(near, INITIALIZE, X_Forwarded_For="198.51.100.7, 203.0.113.9")[0] == 401
+        assert "client=203.0.113.9)" in server.log(), "the address that the one proxy added"
         assert TOKEN not in server.log()
 
 

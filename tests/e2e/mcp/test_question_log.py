@@ -15,6 +15,7 @@ from anvil.doc_tests.question_log import QuestionLog
 from anvil.errors import AnvilError
 from anvil.results import Freshness, SearchResult
 from anvil.server import docs_toolset as docs_tools
+from anvil.server import markdown_results
 from tests.support import in_process
 from tests.support.mcp_servers import Speaker, in_memory
 
@@ -58,7 +59,7 @@ def test_questions_are_logged_masked_with_confidence_and_pages(docs: Path, monke
 def test_questions_are_logged_that_are_answered_in_markdown(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANVIL_SERVE_QUESTION_LOG", "true")
     with anvil.open(docs, provider="none") as opened:
-        toolset = docs_tools.in_markdown(docs_tools.configured(docs_tools.TOOLSET, opened))
+        toolset = markdown_results.in_markdown(docs_tools.configured(docs_tools.TOOLSET, opened))
         toolset.tools[0].bind({"query": "how do I install it"})(opened)
     assert [entry["question"] for entry in log_of(docs)] == ["how do I install it"]
 

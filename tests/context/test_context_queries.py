@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from anvil.context.repository_context import Context
+from anvil.context.context_queries import Context
 from anvil.context.settings import ArtifactTypes, ContextEmbeddings, ContextOptions
 from anvil.context.tasks import TaskCounts
 from anvil.errors import ConfigError, NotFound

@@ -74,7 +74,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class RepositoryContext:
+class ContextOverview:
     """``context.json``, null when it cannot be read (``notes`` says why), and the inventory."""
 
     context: Any
@@ -139,11 +139,11 @@ class Context(AbstractContextManager["Context"]):
 
     # --- queries -----------------------------------------------------------------------------------------
 
-    def get(self) -> RepositoryContext:
+    def get(self) -> ContextOverview:
         """The repository's ``context.json`` unchanged, and the numbers of artifacts, chunks and tasks."""
         context, notes = context_file(self._corpus.root)
         with self._query() as (contents, _):
-            return RepositoryContext(context, contents.summary(), notes)
+            return ContextOverview(context, contents.summary(), notes)
 
     def artifacts(self, type: str | None = None, content: bool = False) -> tuple[Artifact, ...]:
         """The artifacts, or those of a type, sorted by path. ``content``: with the text of each, which is empty if the
