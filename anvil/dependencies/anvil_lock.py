@@ -7,6 +7,7 @@ can be fetched.
 from __future__ import annotations
 
 import codecs
+import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -121,17 +122,18 @@ MAX_BYTES = 50_000_000
 """Bytes of the largest file that is read."""
 
 
-def project_text(path: Path) -> str | None:
-    """The text of a file, in UTF-8, or in UTF-16 as PowerShell writes what ``pip freeze`` prints; None without one.
-    Raises :class:`ConfigError` for one that cannot be read."""
+def project_text(path: Path, max_bytes: int | None = None) -> str | None:
+    """The text of a file; None if there is none. It is UTF-8, or UTF-16 as PowerShell writes the output of ``pip
+    freeze``. Raises :class:`ConfigError` if the file cannot be read."""
     try:
-        data = safe_files.data(path, MAX_BYTES)
+        data = safe_files.data(path, MAX_BYTES if max_bytes is None else max_bytes)
         text = data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         return None
     except OSError as error:
-        advice = "Check its permissions." if isinstance(error, PermissionError) else "Replace it by a regular file."
+        other = "Make it smaller." if error.errno == errno.EFBIG else "Replace it by a regular file."
+        advice = "Check its permissions." if isinstance(error, PermissionError) else other
         raise ConfigError(f"{path} cannot be read ({error.strerror}). {advice}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8. Write it again with its tool.") from None

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from anvil.dependencies.ecosystems import ECOSYSTEMS, Dependency
 from anvil.dependencies.values import Attempt
 from anvil.errors import AnvilError, Unreachable
+from anvil.fetch.fetched_cache import CacheUnwritable
 from anvil.http.allowed_servers import host_of
 from anvil.settings import index_url
 
@@ -39,9 +40,12 @@ class AttemptLog:
 
     @contextmanager
     def attempt(self, source: str, place: str) -> Iterator[None]:
-        """Record why a place has nothing, and go on with the next."""
+        """Record why a place has nothing, and go on with the next. Raises :class:`CacheUnwritable`, which every place
+        would meet."""
         try:
             yield
+        except CacheUnwritable:
+            raise
         except AnvilError as error:
             self.tried(source, place, str(error))
             if isinstance(error, Unreachable):

@@ -33,7 +33,7 @@ from anvil.wording import counted
 
 _INCLUDE = re.compile(r"(?:-r|--requirement)[ \t=]{0,9}(\S+)")
 MAX_INCLUDED = 50
-"""Files of one project that are read together."""
+"""Requirements files of one project that are read together."""
 
 
 def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
@@ -158,14 +158,19 @@ def _text(path: Path, top: Path) -> str | None:
     if text is None or not fnmatch.fnmatchcase(path.name, "requirements*.txt"):
         return text
     root, texts, pending = os.path.realpath(top), {os.path.realpath(path): text}, [(path.parent, text)]
-    while pending and len(texts) < MAX_INCLUDED:
+    bytes_left = anvil_lock.MAX_BYTES - len(
+        text
+    )  # one limit for all: fifty files of the largest size would have 2.5 GB
+    while pending:
         folder, text = pending.pop(0)
         lines = (line.partition(" #")[0].strip() for line in text.splitlines())
         for match in filter(None, map(_INCLUDE.fullmatch, lines)):
-            other = _included(folder, match[1], root)
-            if other is not None and str(other) not in texts:
-                texts[str(other)] = anvil_lock.project_text(other) or ""
-                pending.append((other.parent, texts[str(other)]))
+            file = _included(folder, match[1], root)
+            if file is not None and str(file) not in texts and len(texts) < MAX_INCLUDED:
+                included = anvil_lock.project_text(file, bytes_left) or ""
+                texts[str(file)] = included
+                bytes_left -= len(included)
+                pending.append((file.parent, included))
     return "\n".join(texts.values())
 
 

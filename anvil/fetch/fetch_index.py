@@ -22,7 +22,7 @@ from anvil.errors import (
 from anvil.fetch import attestation
 from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Examiner
 from anvil.fetch.download import Candidate, Missing, download, forget, unpack
-from anvil.fetch.fetched_cache import CacheEntry, CacheState, FetchedCache
+from anvil.fetch.fetched_cache import CacheEntry, CacheState, CacheUnwritable, FetchedCache
 from anvil.fetch.github import GitHubSource
 from anvil.fetch.settings import FetchOptions
 from anvil.fetch.web_source import WebSource
@@ -177,14 +177,13 @@ class _Server:
                     return self._cached(state, str(error))
         except IndexBusy as error:
             raise Unreachable(f"Another process is fetching {shown}. Try again when it has finished.") from error
-        except (OSError, BuildError) as error:  # such as a read-only home or a full disk
-            why = getattr(error, "strerror", None) or "another program holds it"
-            folder = entry.cache.folder
-            message = f"The cache folder {folder} cannot be written ({why}). Make it writable, or free some space."
+        except (OSError, BuildError) as error:
+            if not isinstance(error, CacheUnwritable):
+                error = CacheUnwritable(entry.cache.folder, error)
             state = entry.state()
             if state is None:
-                raise FetchError(message) from error
-            return self._cached(state, message)
+                raise FetchError(str(error)) from error
+            return self._cached(state, str(error))
 
     def _newest(self, state: CacheState | None) -> FetchResult:
         """The index that the server has now. If its files do not match each other, they are requested a second time,

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_type_hints
 
-from anvil.errors import AnvilError
+from anvil.errors import AnvilError, BuildError
 from anvil.index_file import manifests, publish
 from anvil.index_file.manifests import Manifest
 from anvil.system import safe_files
@@ -73,6 +73,17 @@ class CacheState:
         return has_types and math.isfinite(self.fetched) and math.isfinite(self.checked)
 
 
+class CacheUnwritable(BuildError):
+    """The cache in ``folder`` cannot be written, as in a read-only home folder or on a full disk."""
+
+    def __init__(self, folder: Path, error: Exception) -> None:
+        reason = getattr(error, "strerror", None) or "another program holds it"
+        elsewhere = "" if os.name == "nt" else ", or set XDG_CACHE_HOME to another folder"
+        super().__init__(
+            f"The cache folder {folder} cannot be written ({reason}). Make it writable or free some space{elsewhere}."
+        )
+
+
 class FetchedCache:
     """The cache in ``folder``; None for the user's own. ``max_entries``: as :data:`MAX_ENTRIES`."""
 
@@ -98,17 +109,21 @@ class FetchedCache:
         return None
 
     def keep(self, file: Path, sha256: str) -> Path:
-        """Move a verified file into the cache."""
+        """Move a verified file into the cache. Raises :class:`CacheUnwritable`."""
         target = self.folder / "objects" / f"{sha256}.db"
-        safe_files.make_folder(target.parent)
-        os.replace(file, target)
+        with self._writing():
+            safe_files.make_folder(target.parent)
+            os.replace(file, target)
         return target
 
     @contextlib.contextmanager
     def workplace(self) -> Iterator[Path]:
-        """The path of a new file in the cache's folder, so that it can be renamed into place."""
-        safe_files.make_folder(self.folder)
-        with tempfile.TemporaryDirectory(prefix="new-", dir=self.folder) as folder:
+        """The path of a new file in the cache's folder, so that it can be renamed into place. Raises
+        :class:`CacheUnwritable`."""
+        with self._writing():
+            safe_files.make_folder(self.folder)
+            temporary = tempfile.TemporaryDirectory(prefix="new-", dir=self.folder)
+        with temporary as folder:
             yield Path(folder, "index.db")
 
     def held_by(self, name: str) -> str | None:
@@ -118,8 +133,17 @@ class FetchedCache:
         return None
 
     def note(self, name: str, sha256: str) -> None:
-        """Store which index is in an archive or an asset. Their content never changes."""
-        _written(self.folder / "names" / _hashed(name), sha256)
+        """Store which index is in an archive or an asset. Their content never changes. Raises
+        :class:`CacheUnwritable`."""
+        with self._writing():
+            _write(self.folder / "names" / _hashed(name), sha256)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CacheUnwritable(self.folder, error) from error
 
     def keep_only(self, objects: Collection[str], names: Collection[str]) -> None:
         """Remove all indexes but those with these SHA-256, all notes but these, and the sources. What the cache did not
@@ -195,7 +219,7 @@ class CacheEntry:
 
     def confirm(self, state: CacheState) -> None:
         """Store the state of the current index."""
-        _written(self.folder / "state.json", json.dumps(asdict(state), indent=2) + "\n")
+        _write(self.folder / "state.json", json.dumps(asdict(state), indent=2) + "\n")
 
     def replace(self, file: Path, described: Manifest, state: CacheState) -> None:
         """Make an index file of the cache the current one of this source."""
@@ -209,14 +233,14 @@ class CacheEntry:
         (self.folder / "state.json").unlink(missing_ok=True)  # there is no state between the two renames
         publish.replace(fresh, self.index)
         fresh.unlink(missing_ok=True)  # when both are names of one file, the rename does nothing
-        _written(
+        _write(
             manifests.manifest_path(self.index),
             manifests.render(dataclasses.replace(described, file=self.index.name)),
         )
         self.confirm(state)
 
 
-def _written(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
     safe_files.make_folder(path.parent)
     safe_files.write_file(path, text)
 

@@ -63,15 +63,30 @@ def command() -> None:
     help="FIELD=VALUE, or with <, <=, >, >=. Repeatable; a result meets all conditions. "
     f"Fields: {', '.join(FIELDS)}, metadata.KEY.",
 )
+@click.option(
+    "--max-chars",
+    type=int,
+    help="Characters of the text of all results (default, with --json: 1000 for each, and at most 30000).",
+)
 @options.as_json
 @click.argument("query")
-def search(given: LibraryFileOptions, conditions: tuple[str, ...], as_json: bool, query: str, **options: Any) -> None:
+def search(
+    given: LibraryFileOptions,
+    library: str | None,
+    top_k: int,
+    conditions: tuple[str, ...],
+    max_chars: int | None,
+    as_json: bool,
+    query: str,
+) -> None:
     """Find the passages that answer QUERY."""
-    from anvil.cli.search import MAX_PASSAGE_CHARS
+    from anvil.cli.search import MAX_PASSAGE_CHARS, WHOLE
     from anvil.search import excerpts
 
+    if max_chars is None and not as_json:
+        max_chars = WHOLE  # the lines to print are chosen below
     with given.open() as library_file:
-        result = library_file.search(query, filter=filter_of(conditions), **options)
+        result = library_file.search(query, top_k, library, filter_of(conditions), max_chars)
     if as_json:
         output.print_json(result)
         return

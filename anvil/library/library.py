@@ -378,13 +378,18 @@ class Library(contextlib.AbstractContextManager["Library"]):
     # --- queries -----------------------------------------------------------------------------------------
 
     def search(
-        self, query: str, top_k: int = 5, library: str | None = None, filter: Mapping[str, Any] | None = None
+        self,
+        query: str,
+        top_k: int = 5,
+        library: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        max_chars: int | None = None,
     ) -> Passages:
         """The passages that answer ``query`` best, in descending relevance; see
         :class:`anvil.library.library_search.LibrarySearch`. Raises :class:`ConfigError` as that does."""
         from anvil.library.library_search import LibrarySearch, LibrarySearcher
 
-        search = checked(LibrarySearch)(query, top_k, library, filter)
+        search = checked(LibrarySearch)(query, top_k, library, filter, max_chars)
         # Embedded before the connection is taken: other queries need not wait for the model or a service.
         question = searcher.embed_query(query, self.provider) if self.provider.dimensions else None
         with self._read() as reader:

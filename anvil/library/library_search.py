@@ -21,16 +21,23 @@ from anvil.index_file.table_rows import VectorRows, vector_rows
 from anvil.library.library_file import Damage
 from anvil.library.metadata_filter import Filter, document_filter
 from anvil.library.stored_documents import LibraryReader
-from anvil.library.values import Passages
-from anvil.search import confidence, ranking
+from anvil.library.values import Passage, Passages
+from anvil.results import Hit
+from anvil.search import confidence, ranking, result_texts
 from anvil.search.candidates import KeywordTables, VectorIndex, nearness
 from anvil.search.ranking import CANDIDATES, Nearness, Ranked
+from anvil.search.result_texts import SectionSpan
 from anvil.search.searcher import QueryVector, compared, semantic_obstacle
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
+from anvil.values import ChunkMetadata
 from anvil.wording import first_of
 
 MAX_RESULTS = 100
+CHARS_PER_RESULT, MAX_DEFAULT_CHARS = 1000, 30_000
+"""The budget of a search that gives none, in characters: for each result, and at most."""
+MAX_CHARS = 1_000_000_000
+"""The largest budget: more characters than the results of any search have."""
 MAX_CHANGED = 2000
 """If more documents changed than this, everything is read again, because each changed one takes queries of its own."""
 MAX_FILTERS = 16
@@ -41,21 +48,28 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True)
 class LibrarySearch:
-    """A search. ``top_k`` is clamped to 1..100. ``library``: only this one; None: all. ``filter``: field = value, all
-    of which must hold; it applies before the ranking. Raises :class:`ConfigError` for a blank query, and for a library
-    or a filter that is not valid."""
+    """A search. Raises :class:`ConfigError` if the query is blank, or if the library or the filter is not valid."""
 
     query: str
     top_k: int = 5
+    """Results; clamped to 1..100."""
     library: str | None = None
+    """Only this library; None: all."""
     filter: Mapping[str, Any] | None = None
+    """Field -> value or range. A result meets all of them; they apply before the ranking."""
+    max_chars: int | None = None
+    """The budget for all contents together, of which the likely ones get most; None: 1,000 for each result, and at most
+    30,000."""
     conditions: Filter = field(init=False)
+    budget: int = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "conditions", document_filter(self.filter, self.library))
         if not self.query.strip():
             raise ConfigError("query parameter is required")
         object.__setattr__(self, "top_k", min(max(self.top_k, 1), MAX_RESULTS))
+        budget = min(CHARS_PER_RESULT * self.top_k, MAX_DEFAULT_CHARS) if self.max_chars is None else self.max_chars
+        object.__setattr__(self, "budget", min(max(budget, 1), MAX_CHARS))
 
 
 class SelectedPassages(NamedTuple):
@@ -218,10 +232,8 @@ class LibrarySearcher:
         if unlikely := confidence.note(confidences, is_named=is_named):
             notes.append(unlikely)
         ranked = zip(results, confidences, strict=True)
-        return Passages(
-            tuple(replace(passages[result.row], score=result.score, confidence=likely) for result, likely in ranked),
-            tuple(notes),
-        )
+        best = [replace(passages[result.row], score=result.score, confidence=likely) for result, likely in ranked]
+        return Passages(_within_budget(best, search), tuple(notes))
 
     def _why_none(self, search: LibrarySearch) -> Iterator[str]:
         """A sentence on a search that found nothing."""
@@ -232,6 +244,20 @@ class LibrarySearcher:
             yield f"There is no library {search.library!r}. There are: {first_of(names, MAX_NAMED)}."
         elif search.filter:
             yield "No passage fits the question and the filter. Search without the filter, or see list_documents."
+
+
+def _within_budget(passages: Sequence[Passage], search: LibrarySearch) -> tuple[Passage, ...]:
+    """The passages with contents of at most ``search.budget`` characters together."""
+    hits = []
+    for passage in passages:
+        size = len(passage.content)
+        place = ChunkMetadata(passage.source, "", 0, passage.last_modified, size, None, None)
+        hits.append((Hit(passage.content, passage.score, place), SectionSpan(0, size, None, False)))
+    shortened = result_texts.within_budget(hits, (), search.query, search.budget)
+    return tuple(
+        replace(passage, content=hit.content, truncated=hit.truncated)
+        for passage, (hit, _) in zip(passages, shortened, strict=True)
+    )
 
 
 def spliced(

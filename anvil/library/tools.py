@@ -103,7 +103,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "search",
         "Search the library",
-        "Find the passages that answer a question, by meaning and by words.",
+        "Passages that answer a question, by meaning and by words. A truncated one is cut; get_document has it whole.",
         (
             Parameter("query", "A question or keywords.", required=True),
             Parameter("top_k", "Results, 1 to 100.", "integer", 5, minimum=1, maximum=100),
@@ -114,6 +114,11 @@ TOOLS: tuple[Tool, ...] = (
                 "Ranges of times and numbers: "
                 '{"last_modified": {"gte": "2026-01-01", "lt": "2027-01-01"}}.',
                 "object",
+            ),
+            Parameter(
+                "max_chars",
+                "Characters of all texts, most where the answer is likely. Null: 1000 for each result.",
+                "integer",
             ),
         ),
         Passages,

@@ -74,8 +74,9 @@ class FolderReport:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A search result. ``page``: page of a paged document, from 1; 0 if unknown. ``score``: relevance in 0..1.
-    ``confidence``: how likely it is that this answers, 0..1, whatever else the library has."""
+    """A search result. ``page``: page of a paged document, from 1; 0 if unknown. ``content``: the text of the passage;
+    if ``truncated``, only the part that matches best. ``score``: relevance in 0..1. ``confidence``: the probability
+    that this answers the query, 0..1, independent of the other results."""
 
     doc_id: str
     source: str
@@ -89,11 +90,12 @@ class Passage:
     metadata: Mapping[str, Any]
     score: float
     confidence: float | None = None
+    truncated: bool = field(default=False, metadata={"usual": False})
 
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Search results by descending score. ``notes``: sentences on the search, mostly none."""
+    """Search results by descending score. ``notes``: remarks on the search; usually empty."""
 
     results: tuple[Passage, ...]
     notes: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.errors import ConfigError, FetchError, Unreachable
-from anvil.settings.index_url import MILVUS_TOKEN, MilvusAddress, milvus_token
+from anvil.settings.index_url import MILVUS_TOKEN, MilvusAddress
 from anvil.system import installation
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Client:
         """``folder``: the base of a relative path of a Milvus Lite file."""
         self.address = address
         self._uri = str(folder / address.uri) if address.lite else address.uri
-        self._token = "" if address.lite else milvus_token(os.environ)
+        self._token = "" if address.lite else os.environ.get(MILVUS_TOKEN, "")
         self._client: MilvusClient | None = None
         self._lock = threading.Lock()
 

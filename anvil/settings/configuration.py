@@ -128,7 +128,7 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
     if "index" not in settings:
         indexes["index"] = config.index
     for key, index in indexes.items():
-        if not index_url.is_milvus(index or "") or not index_url.milvus_token(settings.environment):
+        if not index_url.is_milvus(index or "") or not settings.environment.get(index_url.MILVUS_TOKEN):
             continue  # without a token, there is nothing to give away
         server = index_url.milvus(index or "")
         if not server.lite and not index_url.is_loopback(server.uri):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ipaddress
 import re
 import urllib.parse
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -106,11 +105,7 @@ class MilvusAddress:
 
 Address = LocalPath | WebAddress | GitHubAddress
 MILVUS_TOKEN = "ANVIL_MILVUS_TOKEN"
-
-
-def milvus_token(environment: Mapping[str, str]) -> str:
-    """USER:PASSWORD or a key for a Milvus server, from the environment; empty without one."""
-    return environment.get(MILVUS_TOKEN, "")
+"""The environment variable with USER:PASSWORD or a key for a Milvus server, which the client of Milvus sends there."""
 
 
 def is_remote(source: str) -> bool:

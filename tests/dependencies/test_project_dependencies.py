@@ -466,3 +466,12 @@ def test_requirements_have_the_lines_of_the_files_that_they_include(tmp_path: Pa
         ("idna 3.7", True),
         ("markupsafe 2.1", True),
     ]
+
+
+def test_included_requirements_have_one_limit_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"-r {number}.txt\n" for number in range(200))
+    write(tmp_path, {"requirements.txt": lines, **{f"{number}.txt": f"lib{number}==1.0\n" for number in range(200)}})
+    assert len(project_dependencies.dependencies(tmp_path)) == 49  # 50 files with the one that includes them
+    monkeypatch.setattr("anvil.dependencies.anvil_lock.MAX_BYTES", len(lines) + 55)
+    with pytest.raises(ConfigError, match=r"5\.txt cannot be read \(it has more than 5 bytes\)\. Make it smaller"):
+        project_dependencies.dependencies(tmp_path)

@@ -20,7 +20,7 @@ import pytest
 import trustme
 
 import anvil
-from anvil.errors import AnvilError, ArtifactRejected, FetchError, Unreachable
+from anvil.errors import AnvilError, ArtifactRejected, BuildError, FetchError, Unreachable
 from anvil.fetch import download, fetch_index
 from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.fetched_cache import FetchedCache
@@ -723,8 +723,19 @@ def test_a_cache_that_cannot_be_written_is_named(
 ) -> None:
     server.publish(index)
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(FetchError, match=r"The cache folder .* cannot be written"):
-        get(server.url, cache=FetchedCache(tmp_path / "file"))
+    cache = FetchedCache(tmp_path / "file")
+    message = (
+        r"The cache folder .*file cannot be written \(.+\)\. Make it writable .*set XDG_CACHE_HOME to another folder"
+    )
+    with pytest.raises(FetchError, match=message):
+        get(server.url, cache=cache)
+    for change in (
+        lambda: cache.note("name", "text"),
+        lambda: cache.workplace().__enter__(),
+        lambda: cache.keep(index, "0"),
+    ):
+        with pytest.raises(BuildError, match=message):
+            change()
 
 
 def test_a_cache_that_can_only_be_read_still_answers(

@@ -401,6 +401,23 @@ def test_filters_narrow_before_the_ranking(library: Library, monkeypatch: pytest
     assert library.search("lamp", 10, filter={"metadata.n": {"gt": 1}, "chunk_index": 1}).results == ()
 
 
+def test_the_texts_of_results_have_a_budget(library: Library) -> None:
+    for number in range(12):
+        text = f"Lamp {number} is lit.\n\n" + "\n\n".join(f"The harbour has boat {boat}." for boat in range(150))
+        library.ingest_content(text, f"note{number}.md")
+
+    def contents(top_k: int, **more: Any) -> list[str]:
+        found = library.search("which lamp is lit", top_k, **more).results
+        assert len(found) == top_k
+        assert [each.truncated for each in found] == [len(each.content) < 3500 for each in found]
+        return [each.content for each in found]
+
+    assert 1000 < len("".join(contents(5))) <= 5000 and all(text.startswith("Lamp") for text in contents(5))
+    assert len("".join(contents(12))) <= 12_000
+    assert len("".join(contents(3, max_chars=500))) <= 500
+    assert contents(2, max_chars=0) and all(len(text) > 3500 for text in contents(12, max_chars=10**400))
+
+
 def test_results_descend_and_are_clamped(shelf: Library) -> None:
     found = shelf.search("lamp of house 7", 100).results
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
