@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
@@ -170,6 +171,12 @@ _NEVER = frozenset({".git", INDEX_FOLDER})
 _WILDCARDS = frozenset("*?[{\\")
 _PAGES = f"**/*{{{','.join(PAGE_ENDINGS)}}}"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid "
+_AGENTS_POINTER = re.compile(
+    rb"(?:<!-- anvil agents: (\S+) -->\r?\n(?:(?!<!-- )[^\n]*\n)*<!-- end of anvil agents: \1 -->\s*)+"
+)
+"""A file with nothing but blocks of ``anvil agents``."""
+POINTER_ALONE = "only the pointer of 'anvil agents', which is about the pages and no page itself"
+"""The reason for such a file. It is not reported: Anvil wrote the file, and nobody has to act."""
 _FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
 
 
@@ -245,6 +252,8 @@ class PageDecoder:
     def refusal(self, data: bytes) -> str | None:
         """Why these bytes are not a page; None for UTF-8 text within the limit."""
         limit = self._options.max_file_bytes
+        if data.startswith(b"<!-- anvil agents: ") and _AGENTS_POINTER.fullmatch(data):
+            return POINTER_ALONE
         return too_large(len(data), limit, self._options.limit_key) if len(data) > limit else _no_text(data)
 
     def text(self, data: bytes) -> str:

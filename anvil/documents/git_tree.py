@@ -7,7 +7,15 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.documents import document_source
-from anvil.documents.document_source import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, SUBMODULE, PageDecoder, Selection
+from anvil.documents.document_source import (
+    BAD_NAME,
+    LINK_FOLDER,
+    LINK_PRIVATE,
+    POINTER_ALONE,
+    SUBMODULE,
+    PageDecoder,
+    Selection,
+)
 from anvil.documents.working_tree import file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_plain_name, plain_name
@@ -165,7 +173,8 @@ class _Tree:
             return "a merge conflict; resolve it and stage the result", ""
         if entry.id not in accepted and entry.id not in self._refused:
             self._refused[entry.id] = self._decoder.refusal(self._git.read_blob(entry.id))
-        return self._refused.get(entry.id), entry.id
+        reason = self._refused.get(entry.id)
+        return ("" if reason == POINTER_ALONE else reason), entry.id
 
     def _landing(self, path: str) -> tuple[str, str]:
         """Follow a link in the folder; see :func:`anvil.git.objects.landing`."""

@@ -20,6 +20,7 @@ from anvil.documents.document_source import (
     BAD_NAME,
     LINK_FOLDER,
     LINK_PRIVATE,
+    POINTER_ALONE,
     SUBMODULE,
     Selection,
 )
@@ -271,7 +272,7 @@ class WorkingTree:
         for path, cached in files.items():
             if isinstance(cached.result, str):
                 entries[path] = cached.result
-            elif cached.result.reason != _VANISHED:
+            elif cached.result.reason not in (_VANISHED, POINTER_ALONE):
                 skipped.append(cached.result)
         return entries, sorted(skipped, key=lambda item: item.path), rules
 

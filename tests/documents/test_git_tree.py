@@ -84,6 +84,10 @@ def test_every_source_holds_the_same(root: Path) -> None:
     (root / "docs/latin.md").write_bytes(b"# Menu\n\ncaf\xe9")
     for name in ("UTF-16", "UTF-32"):
         (root / f"docs/{name}.md").write_bytes("hi".encode(name))
+    pointer = "<!-- anvil agents: docs -->\n## Documentation\n\nSearch it.\n<!-- end of anvil agents: docs -->\n"
+    texts["CLAUDE.md"] = f"{pointer}\nWrite tests.\n"
+    write(root / "docs/AGENTS.md", pointer)  # Anvil wrote it: it is no page, and not reported either
+    write(root / "docs/CLAUDE.md", texts["CLAUDE.md"])
     write(root / "docs/big.md", "x" * 3000)
     commit(root, "more", at=1_700_000_100)
     options = SourceOptions(max_file_bytes=2000)
