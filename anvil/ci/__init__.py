@@ -1,1 +1,1 @@
-"""Building and checking an index in a CI job: what the action, a GitLab job or a shell script calls."""
+"""An index in a CI job: built, checked and reported, for the action, a GitLab job or a shell script."""

@@ -51,7 +51,7 @@ from anvil.lint.settings import LEVELS
     metavar="true/false",
     type=bool,
     default=True,
-    help="With check: a warning for each stale page, at most ten (default: true).",
+    help="With check: a warning at each stale page, ten at most (default: true).",
 )
 @click.option("--kept-key", metavar="NAME", help="The cache key from which the folder of --keep was restored.")
 @click.option("--tests", metavar="FILE", help="With test: the questions. 'true': the nearest anvil-tests.toml.")
@@ -61,7 +61,9 @@ from anvil.lint.settings import LEVELS
     help="With lint: the lowest level of finding that fails (default: lint.fail_level, else error).",
 )
 @click.option(
-    "--base", metavar="REV", help="With impact: what the change is compared with (default: the pull request's branch)."
+    "--base",
+    metavar="REV",
+    help="With impact: the commit that the change starts from (default: the pull request's branch).",
 )
 @click.option(
     "--fail-impact",
@@ -77,10 +79,11 @@ from anvil.lint.settings import LEVELS
     is_flag=False,
     flag_value=True,
     default=False,
-    help="With impact: also say it in one comment on the pull request, with GITHUB_TOKEN (default: false).",
+    help="With impact: also write the findings into one comment on the pull request, with GITHUB_TOKEN "
+    "(default: false).",
 )
 @click.option(
-    "--artifact-name", metavar="NAME", help="With build: the artifact of GitHub as which the index will be uploaded."
+    "--artifact-name", metavar="NAME", help="With build: the name of the artifact that a later step uploads to GitHub."
 )
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
 @options.as_json
@@ -89,14 +92,14 @@ def command(mode: str, summary: str | None, as_json: bool, **given: Any) -> int:
 
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
     'deps' does what 'anvil deps sync' does. 'plan' prints the folder in which to keep the index, and its cache keys.
-    'impact' names the sections that a pull request probably makes wrong. Exit code 0: done, 1: stale, questions are
-    not answered, findings reach the fail level, or documentation of dependencies is missing, 2: an error.
+    'impact' names the sections that a pull request probably makes wrong. Exit code 0: done. 1: the index is stale,
+    questions are not answered, findings reach the fail level, or documentation of dependencies is missing. 2: error.
     """
     from anvil.ci import jobs, runners
     from anvil.ci.summary import failure
 
-    chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
-    ci_options = jobs.CiOptions(**chosen)
+    option_values: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
+    ci_options = jobs.CiOptions(**option_values)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     runner = runners.runner(os.environ, say, summary or None)
     try:

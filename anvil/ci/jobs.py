@@ -1,4 +1,4 @@
-"""The jobs of ``anvil ci``, by mode: what each does, when it fails, and what it reports to the runner."""
+"""The jobs of ``anvil ci``, one for each mode: build, check, lint, test, impact, deps and plan."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.build.report import BuildReport, ProgressLines
-from anvil.ci import previous_indexes, pull_request, runners, summary
-from anvil.ci.runners import MAX_ANNOTATIONS, Note, Runner, in_checkout
+from anvil.ci import previous_indexes, pull_request_comment, runners, summary
+from anvil.ci.runners import FETCH_HISTORY, MAX_ANNOTATIONS, Note, Runner, checkout_path
 from anvil.cli.output import relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CiOptions(OpenRequest):
-    """The options of ``anvil ci``, as its help describes them; None for what the configuration says."""
+    """The options of ``anvil ci``, which its help describes. None stands for the value of the configuration."""
 
     previous: tuple[str, ...] = ()
     shard: str | None = None
@@ -52,12 +52,11 @@ class CiOptions(OpenRequest):
 
 
 def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
-    """The folder in which to keep the index between runs, and the prefixes of its cache key; and the same for the
-    documentation of dependencies."""
-    with _opened(options, runner) as opened:
+    """The folders in which the index and the documentation of dependencies are kept between runs, and their keys."""
+    with _open(options, runner) as opened:
         temporary = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
         prefix = previous_indexes.index_key(opened, options.shard)
-        branch = pull_request.base_branch() or pull_request.own_branch()
+        branch = runners.base_branch() or runners.own_branch()
         values = {
             "keep": options.keep or str(temporary / previous_indexes.index_folder(opened, options.shard)),
             "cache-prefix": prefix,
@@ -68,74 +67,73 @@ def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
 
 def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
-    """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
+    """Build the index with the vectors of earlier indexes. Write it, with its manifest, into the folder of ``keep``."""
     from anvil.index_file import publish, verify
 
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(options, runner))
-        _name_other_folders(opened, runner)
+        opened = stack.enter_context(_open(options, runner))
+        _warn_of_other_folders(opened, runner)
         kept_index = Path(options.keep, INDEX_NAME) if options.keep else None  # of an earlier run
         kept_index = kept_index if kept_index and kept_index.is_file() else None
-        reused = [*([kept_index] if kept_index else []), *previous_indexes.named(options.previous, opened, runner)]
+        reused = [*([kept_index] if kept_index else []), *previous_indexes.find(options.previous, opened, runner)]
         old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / INDEX_NAME
         base = stack.enter_context(
             previous_indexes.base_index(opened, kept_index, options.kept_key or "", options.shard)
         )
-        # in a pull request the branch goes first: its reader asks what the pull request changes, not the last push
+        # The base branch goes first: the summary of a pull request shows its whole change, not that of the last push.
         candidates = [*([base] if base else []), opened.index_path, *reused]
-        # a copy, since the build may replace it
-        old = previous_indexes.first_sound(candidates, options.shard, old_copy)
+        # The build may replace the file, so the old index is read from a copy.
+        old = previous_indexes.open_first_valid(candidates, options.shard, old_copy)
         if old is not None:
             stack.enter_context(old)
         report = opened.index(previous=reused, shard=options.shard)
-        _warn(report, opened, runner)
-        if report.nothing_embedded:  # such an index must not be kept for the next run, or published
+        _report_build(report, opened, runner)
+        if report.nothing_embedded:  # an index without vectors must not be kept for the next run, or published
             raise BuildError(report.nothing_embedded_because)
         _write_site_files(opened, options, runner)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = safe_files.sha256(index)
-        contents = _contents(opened, new, old, base, report=report)
-        key = previous_indexes.index_key(opened, options.shard) + previous_indexes.branch_key(pull_request.own_branch())
+        contents = _summary_contents(opened, new, old, base, report=report)
+        key = previous_indexes.index_key(opened, options.shard) + previous_indexes.branch_key(runners.own_branch())
         is_changed = old is None or safe_files.sha256(old_copy) != sha256
-        values = {**_values(opened, contents, report.embedded, is_changed), "cache-key": key + sha256[:16]}
+        values = {**_index_values(opened, contents, report.embedded, is_changed), "cache-key": key + sha256[:16]}
         if options.keep:
             target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
             publish.write_manifest(target)
     repository, name = os.environ.get("GITHUB_REPOSITORY"), options.artifact_name
-    # 'anvil pull' is for a whole index: a shard is fetched by the job that joins them
+    # The summary shows 'anvil pull' for a whole index. A shard is fetched by the job that joins the shards.
     artifact = (repository, name) if repository and name and options.shard is None else None
     runner.summarize(summary.render_index(replace(contents, artifact=artifact)))
     return True, values
 
 
 def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
-    """Compare the index, and the files with the pointer of ``anvil agents``, with the documents; annotate what is
-    stale.
+    """Compare the index with the documents, and annotate stale pages. Check the files of ``anvil agents``, too.
 
     Returns whether all is fresh, and values about the index.
     """
     from anvil.index_file import verify
 
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(options, runner))
-        _name_other_folders(opened, runner)
+        opened = stack.enter_context(_open(options, runner))
+        _warn_of_other_folders(opened, runner)
         changes = opened.check()
         reader = stack.enter_context(verify.open_checked(opened.index_path))
         base = stack.enter_context(previous_indexes.base_index(opened, None, "", options.shard))
         old = stack.enter_context(verify.open_checked(base)) if base else None
-        contents = _contents(opened, reader, old, base, stale=changes)
-        values = _values(opened, contents, 0, bool(changes))
+        contents = _summary_contents(opened, reader, old, base, stale=changes)
+        values = _index_values(opened, contents, 0, bool(changes))
         if changes:
-            way_out = summary.way_out(contents, "'{}'".format)
+            advice = summary.update_advice(contents, "'{}'".format)
             runner.show(
                 islice(runners.stale_notes(changes, opened, reader), MAX_ANNOTATIONS if options.mark_stale else 0)
             )
             runner.annotate(
                 "error",
                 f"{relative(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
-                f"from the documents. {way_out}",
+                f"from the documents. {advice}",
             )
         else:
             runner.line(f"{relative(opened.index_path)} is fresh: no page differs from the documents.")
@@ -146,8 +144,8 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     return not changes and not stale_files, values
 
 
-def _values(opened: Anvil, contents: summary.Contents, embedded: int, is_changed: bool) -> dict[str, str]:
-    """What later steps get to know of an index."""
+def _index_values(opened: Anvil, contents: summary.Contents, embedded: int, is_changed: bool) -> dict[str, str]:
+    """The values about an index for later steps."""
     return {
         "index-path": str(opened.index_path.absolute()),
         "digest": contents.digest,
@@ -159,7 +157,7 @@ def _values(opened: Anvil, contents: summary.Contents, embedded: int, is_changed
 
 
 def _stale_agent_files(opened: Anvil, options: CiOptions) -> tuple[str, ...]:
-    """What is wrong with the files that have the pointer of ``anvil agents``, if any."""
+    """A message for each file whose pointer of ``anvil agents`` is not up to date."""
     from anvil.agents import cli as agents
 
     if opened.tree is None:
@@ -168,17 +166,19 @@ def _stale_agent_files(opened: Anvil, options: CiOptions) -> tuple[str, ...]:
 
 
 def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
-    """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
-    with _opened(options, runner) as opened:
+    """Ask the questions of a suite. In a pull request, compare the answers with those of the base branch.
+
+    Returns whether the suite passed, and the numbers of questions.
+    """
+    with _open(options, runner) as opened:
         suite = opened.test_suite(None if options.tests in (None, "true") else options.tests)
-        branch = pull_request.base_branch()
-        base = pull_request.base_commit(opened) if branch else None
+        branch = runners.base_branch()
+        base = runners.base_commit(opened) if branch else None
         report = opened.test(suite, base)
         if branch and base is None:
             runner.annotate(
                 "warning",
-                f"The questions are not compared with {branch}: this checkout lacks its commits. "
-                f"{pull_request.FETCH_ALL}",
+                f"The questions are not compared with {branch}: this checkout lacks its commits. {FETCH_HISTORY}",
             )
         for sentence in report.notes:
             runner.annotate("warning", sentence)
@@ -195,9 +195,12 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
 
 def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
-    """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
-    with _opened(options, runner) as opened:
-        _name_other_folders(opened, runner)
+    """Lint the pages, and annotate errors and warnings.
+
+    Returns whether no finding reaches the fail level, and the number of findings of each level.
+    """
+    with _open(options, runner) as opened:
+        _warn_of_other_folders(opened, runner)
         report = opened.lint(site=options.site)
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
         runner.show(runners.lint_notes(report.at_least("warning"), opened), MAX_ANNOTATIONS)
@@ -209,28 +212,30 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
 
 def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
-    """Name the sections that the change of a pull request probably makes wrong, in annotations and the summary; quiet
-    where there are none. Whether that is so, or does not matter."""
+    """Name the sections that the change of a pull request probably makes wrong, in annotations and the summary.
+
+    Returns False if there are any and ``fail_impact`` is set, and their number. Without any, the summary stays empty.
+    """
     from anvil.impact import change
     from anvil.impact.assessment import assess
 
-    with _opened(replace(options, build_first=False), runner) as opened:  # words are enough, without an index
-        base = options.base
-        if base is None and pull_request.base_branch() is not None:
-            base = pull_request.base_commit(opened)
-            if base is None:
-                runner.annotate(
-                    "warning",
-                    "What the change means for the documentation is not examined: this checkout lacks the commits of "
-                    f"{pull_request.base_branch()}. {pull_request.FETCH_ALL}",
-                )
+    with _open(replace(options, build_first=False), runner) as opened:  # without an index, keywords are enough
+        base, branch = options.base, runners.base_branch()
+        if base is None and branch is not None:
+            base = runners.base_commit(opened)
+        if base is None and branch is None:
+            runner.line("There is no pull request to examine. Name a commit with --base.")
+        elif base is None:
+            runner.annotate(
+                "warning",
+                "What the change means for the documentation is not examined: this checkout lacks the commits of "
+                f"{branch}. {FETCH_HISTORY}",
+            )
         if base is None:
-            if pull_request.base_branch() is None:
-                runner.line("There is no pull request to examine. Name a commit with --base.")
             return True, {"impact": "0"}
-        chosen = change.from_git(opened.folder or Path.cwd(), base, False)
-        title, _ = pull_request.described()
-        report = assess(chosen.diff, opened, title=title or chosen.title, before=chosen.before)
+        diff = change.from_git(opened.folder or Path.cwd(), base, False)
+        title = runners.pull_request().title or diff.title
+        report = assess(diff.diff, opened, title=title, before=diff.before)
         likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
         runner.show(runners.impact_notes(likely, report.undocumented, opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
@@ -240,7 +245,7 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     if section := summary.render_impact(likely, report, pages_url):
         runner.summarize(section)
     if options.comment:
-        pull_request.keep_current(section if likely else "", runner)
+        pull_request_comment.update(section if likely else "", runner)
     headline = summary.impact_headline(likely, report)
     runner.line(
         f"{headline} ({counted(report.files, 'changed file')} of code)." if report.files else "No code changed."
@@ -251,10 +256,10 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 def deps(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
 
-    The folder that is kept between runs gets what the lock names, and nothing else. It is a copy, because the cache of
-    the machine's user may serve several jobs and projects. If something fails, the folder stays as it is.
+    The folder of ``keep`` gets a copy of the documentation that the lock names, and nothing else. It is a copy, because
+    several jobs and projects may share the user's cache. If an entry fails, nothing is copied to the folder.
 
-    Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
+    Returns whether the documentation is complete, and numbers. Raises :class:`ConfigError` without an ``anvil.lock``.
     """
     from anvil.dependencies import anvil_lock_changes, docs_cache
     from anvil.settings.configuration import load_config
@@ -281,14 +286,14 @@ def deps(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     return is_complete, values
 
 
-# --- inputs ----------------------------------------------------------------------------------------------------
+# --- the project -----------------------------------------------------------------------------------------------
 
 
 def _progress(runner: Runner) -> ProgressLines:
     return ProgressLines(runner.line, first_s=2.0, interval_s=10.0)
 
 
-def _opened(options: CiOptions, runner: Runner) -> Anvil:
+def _open(options: CiOptions, runner: Runner) -> Anvil:
     from anvil.api import open_index
 
     off = {"site.markdown": False, "site.link_markdown": False}
@@ -296,8 +301,8 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
     return open_index(replace(options, keys=keys, progress=_progress(runner)))
 
 
-def _name_other_folders(opened: Anvil, runner: Runner) -> None:
-    """Warn where the project has other collections with a folder: a job that is green says nothing about them."""
+def _warn_of_other_folders(opened: Anvil, runner: Runner) -> None:
+    """Warn if the project has other collections with a folder, which this job does not examine."""
     if opened.other_folders:
         others = ", ".join(opened.other_folders)
         runner.annotate(
@@ -310,7 +315,7 @@ def _name_other_folders(opened: Anvil, runner: Runner) -> None:
 # --- reports ---------------------------------------------------------------------------------------------------
 
 
-def _contents(
+def _summary_contents(
     opened: Anvil,
     reader: Reader,
     old: Reader | None,
@@ -318,8 +323,10 @@ def _contents(
     report: BuildReport | None = None,
     stale: Changes | None = None,
 ) -> summary.Contents:
-    """What the summary says of an index, and of what it has since ``old``: that of the ``base`` branch or, without one,
-    of the last run."""
+    """The contents of the summary of an index. ``old`` is the index that it is compared with.
+
+    ``base`` is the index of the base branch. Without one, ``old`` is the index of the last run.
+    """
     from anvil.git_drivers import index_diff
 
     meta, site = reader.meta(), opened.config.site.folder
@@ -334,7 +341,7 @@ def _contents(
         after=_counts(reader),
         before=_counts(old) if old else None,
         difference=index_diff.difference(old, reader) if old else None,
-        since=pull_request.base_branch() if base else None,
+        since=runners.base_branch() if base else None,
         pending=reader.lacking_vectors(),
         report=report,
         stale=stale,
@@ -342,13 +349,13 @@ def _contents(
 
 
 def _pages_url(opened: Anvil) -> str | None:
-    """The address of the pages' folder in this commit on GitHub; None elsewhere."""
+    """The address of the documentation folder in this commit on GitHub, with a slash at its end; None elsewhere."""
     server, repository, commit = (os.environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA"))
-    folder = in_checkout(opened, "")
+    folder = checkout_path(opened, "")
     if not (server and repository and commit) or folder is None:
         return None
-    below = "" if folder == "." else f"{quote(folder, errors='surrogateescape')}/"
-    return f"{server}/{repository}/blob/{commit}/{below}"
+    subfolder = "" if folder == "." else f"{quote(folder, errors='surrogateescape')}/"
+    return f"{server}/{repository}/blob/{commit}/{subfolder}"
 
 
 def _counts(reader: Reader) -> dict[str, int]:
@@ -356,7 +363,7 @@ def _counts(reader: Reader) -> dict[str, int]:
 
 
 def _write_site_files(opened: Anvil, options: CiOptions, runner: Runner) -> None:
-    """Write what the configuration wants besides the index of a site. A shard has no search page."""
+    """Write the Markdown and the search page of a site, as the configuration says. A shard has no search page."""
     from anvil.api import publish_site_files
 
     if opened.config.site.folder is None and options.markdown != "true":
@@ -371,10 +378,13 @@ def _write_site_files(opened: Anvil, options: CiOptions, runner: Runner) -> None
         raise ConfigError("The Markdown of a site is written from all of its pages, and a shard has some.")
 
 
-def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:
+def _report_build(report: BuildReport, opened: Anvil, runner: Runner) -> None:
+    """Report pages that were skipped or not embedded."""
     notes = [Note("warning", reason) for reason in report.reasons]
     if opened.config.site.folder is None:
-        notes += [Note("warning", f"Skipped: {each.reason}", in_checkout(opened, each.path)) for each in report.skipped]
+        notes += [
+            Note("warning", f"Skipped: {page.reason}", checkout_path(opened, page.path)) for page in report.skipped
+        ]
     else:
         for line in site_pages.left_out(report.skipped):
             runner.line(line)
@@ -392,4 +402,4 @@ MODES: Mapping[str, Callable[[CiOptions, Runner], tuple[bool, dict[str, str]]]] 
     "deps": deps,
     "plan": plan,
 }
-"""Mode of ``anvil ci`` -> what it runs: whether all is well, and values for later steps."""
+"""Mode of ``anvil ci`` -> its function, which returns whether the job passes, and the values for later steps."""

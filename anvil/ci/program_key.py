@@ -1,9 +1,10 @@
-"""The key of the installed program in the Actions cache. The action runs this file before Anvil is installed, so it
-imports the standard library only.
+"""The key of the installed program in GitHub's Actions cache.
 
-The key depends on all inputs of the installation: system, Python, mode, requested package, what a file of
-``PIP_CONSTRAINT`` says, and the bytes of the source that came with the action. A package without a fixed version gets
-no key: it would never be updated.
+The action runs this file before Anvil is installed, so it imports the standard library only. The key depends on:
+
+- the system, Python, the mode, and the requested package
+- the contents of the files in ``PIP_CONSTRAINT``
+- the source that came with the action
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ PARTS = ("pyproject.toml", "anvil", "mkdocs_anvil")
 
 
 def key(source: Path, mode: str, package: str, constraints: str = "") -> str:
-    """The cache key; empty when the installation must not be cached."""
+    """The cache key; ``""`` if the installation must not be cached."""
     if package and "==" not in package:
-        return ""
+        return ""  # without a fixed version, a cached installation would never be updated
     digest = hashlib.sha256(f"{package}\n{sys.version}\n{platform.platform()}".encode())
     for file in map(Path, constraints.split()):
         digest.update(file.read_bytes() if file.is_file() else str(file).encode("utf-8", "surrogateescape"))
     for part in PARTS:
-        below = sorted((source / part).rglob("*")) if (source / part).is_dir() else [source / part]
-        for file in below:
+        files = sorted((source / part).rglob("*")) if (source / part).is_dir() else [source / part]
+        for file in files:
             if file.is_file() and file.suffix != ".pyc":
                 digest.update(f"{file.relative_to(source).as_posix()}\n".encode("utf-8", "surrogateescape"))
                 digest.update(hashlib.sha256(file.read_bytes()).digest())
@@ -34,7 +35,7 @@ def key(source: Path, mode: str, package: str, constraints: str = "") -> str:
 
 
 if __name__ == "__main__":
-    asked = [os.environ["MODE"], os.environ["PACKAGE"], os.environ.get("PIP_CONSTRAINT", "")]
-    cache_key = key(Path(os.environ["GITHUB_ACTION_PATH"]), *asked)
+    inputs = [os.environ["MODE"], os.environ["PACKAGE"], os.environ.get("PIP_CONSTRAINT", "")]
+    cache_key = key(Path(os.environ["GITHUB_ACTION_PATH"]), *inputs)
     with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8") as output:
         output.write(f"key={cache_key}\n")

@@ -1,6 +1,6 @@
-"""The summary of a run, in Markdown that GitHub and GitLab show.
+"""The summary of a CI job, in Markdown that GitHub and GitLab show.
 
-Text from the documents is in code spans, where nothing is markup. Long lists are folded, and very long ones are cut.
+Text from the documents is in code spans, where nothing is markup. Long tables are folded, and very long tables are cut.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 MAX_ROWS, MAX_FOLDED_ROWS = 25, 500
-"""Rows of a table, and of the further ones below it in a block that opens at a click."""
+"""Rows of a table, and of the block below it that opens at a click."""
 MAX_SECTIONS = 6
 """Sections or places named in one row."""
 MAX_CODE_CHARS = 160
@@ -41,15 +41,17 @@ MAX_CODE_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The values that a summary shows.
+    """The values that the summary of an index shows.
 
-    ``index`` and ``docs`` are paths as shown. ``after``: how many documents, sections, chunks and windows the index
-    has, and its bytes; ``pending``: windows without a vector. ``before`` is ``after`` of the last index, ``difference``
-    the changes since; both are None without a last index. A build has a ``report``, a check has the ``stale`` pages.
-    ``of_site``: the index was built with a site; ``site_folder``: that of a site built by another generator than
-    MkDocs, as shown. ``since``: the branch of ``before`` and ``difference``, None for the last run. ``pages_url``: the
-    address of the pages' folder, with a slash at its end. ``artifact``: as what the index will be uploaded at GitHub,
-    OWNER/REPO and a name.
+    - ``index``, ``docs``: paths, as they are shown
+    - ``after``: numbers of documents, sections, chunks, windows and bytes; ``pending``: windows without a vector
+    - ``before``: these numbers of the old index; ``difference``: the changes since. None if there is no old index
+    - ``since``: the branch of the old index; None for the index of the last run
+    - ``report``: of a build; ``stale``: the stale pages of a check
+    - ``of_site``: whether the index was built with a site; ``site_folder``: the folder of a site that another
+      generator than MkDocs built
+    - ``pages_url``: the address of the documentation folder, with a slash at its end
+    - ``artifact``: OWNER/REPO and the name of the artifact as which GitHub will store the index
     """
 
     index: str
@@ -78,20 +80,21 @@ def render_index(contents: Contents) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def way_out(contents: Contents, quoted: Callable[[str], str]) -> str:
-    """How to update a stale index. ``quoted``: a command as the place of the sentence shows it."""
+def update_advice(contents: Contents, quote_command: Callable[[str], str]) -> str:
+    """A sentence on how to update a stale index."""
     if contents.site_folder is not None:
         command = installation.line(["anvil", "build", "--site", contents.site_folder])
-        return f"Build the site, and run {quoted(command)}."
-    return f"Run {quoted('mkdocs build' if contents.of_site else 'anvil build')} and commit the index."
+        return f"Build the site, and run {quote_command(command)}."
+    return f"Run {quote_command('mkdocs build' if contents.of_site else 'anvil build')} and commit the index."
 
 
 def failure(message: str) -> str:
+    """The section on a job that failed with an error."""
     return f"## Documentation index: failed\n\n{code(message, 1000)}\n"
 
 
 def dependencies(reports: Sequence[DocsReport]) -> str:
-    """The documentation of dependencies: which there is, and why some is missing."""
+    """The section on the documentation of dependencies: its pages and its origin, or why it is missing."""
     rows = [
         (
             code(f"{report.name} {report.version}"),
@@ -100,22 +103,22 @@ def dependencies(reports: Sequence[DocsReport]) -> str:
         )
         for report in reports
     ]
-    body = listed(("package", "pages", "from"), rows, "lrl") if rows else "`anvil.lock` has no entry."
+    body = long_table(("package", "pages", "from"), rows, "lrl") if rows else "`anvil.lock` has no entry."
     return f"## Documentation of dependencies\n\n{body}\n"
 
 
 def code(text: str, longest: int = MAX_CODE_CHARS) -> str:
-    """``text`` as a code span for a table: on one line, and cut in the middle when it is long."""
+    """``text`` as a code span in a table, on one line. A text above ``longest`` characters is cut in its middle."""
     plain = visible(text)
     if len(plain) > longest:
         plain = f"{plain[: longest // 2]}…{plain[-longest // 2 :]}"
     ticks = backticks(plain)
-    pad = " " if plain[:1] in "` " or plain[-1:] in "` " else ""  # an empty one included
-    return f"{ticks}{pad}{plain}{pad}{ticks}".replace("|", "\\|")  # ends a cell of a table in a code span, too
+    pad = " " if plain[:1] in "` " or plain[-1:] in "` " else ""  # also for an empty text: "" is in any string
+    return f"{ticks}{pad}{plain}{pad}{ticks}".replace("|", "\\|")  # "|" ends a cell even in a code span
 
 
-def linked(path: str, pages_url: str | None, line: int | None = None) -> str:
-    """A page's path, with a line, as a link to its file if there is an address of the pages' folder."""
+def page_link(path: str, pages_url: str | None, line: int | None = None) -> str:
+    """The path of a page, with its line if there is one. It links to the file if ``pages_url`` is not None."""
     name = code(path if line is None else f"{path}:{line}")
     if pages_url is None:
         return name
@@ -145,8 +148,8 @@ def _origin(contents: Contents) -> str:
 def _numbers(contents: Contents) -> str:
     after, before, report = contents.after, contents.before, contents.report
     names = {"Pages": "documents", "Sections": "sections", "Chunks": "chunks"}
-    rows = [(name, f"{after[key]:,}", _grown(key, after, before)) for name, key in names.items()]
-    rows.append(("Size", size(after["bytes"]), _grown("bytes", after, before)))
+    rows = [(name, f"{after[key]:,}", _growth(key, after, before)) for name, key in names.items()]
+    rows.append(("Size", size(after["bytes"]), _growth("bytes", after, before)))
     if report:
         if after["windows"]:
             rows.append(("Passages embedded", f"{report.embedded:,}", ""))
@@ -156,10 +159,10 @@ def _numbers(contents: Contents) -> str:
         rows.append(("Passages without a vector", f"{contents.pending:,}", ""))
     if before is None:
         return table(("", "now"), [row[:2] for row in rows], "lr")
-    return table(("", "now", f"since {_since(contents)}"), rows, "lrr")
+    return table(("", "now", f"since {_old_index_name(contents)}"), rows, "lrr")
 
 
-def _grown(key: str, after: Mapping[str, int], before: Mapping[str, int] | None) -> str:
+def _growth(key: str, after: Mapping[str, int], before: Mapping[str, int] | None) -> str:
     if before is None:
         return ""
     more = after[key] - before[key]
@@ -179,12 +182,12 @@ def _changes(contents: Contents) -> Iterator[str]:
             ("removed", contents.stale.removed),
         )
         stale = [(_page(contents, path, kind), kind) for kind, paths in kinds for path in paths]
-        yield listed(("page", "since the index"), stale)
-        yield way_out(contents, code)
+        yield long_table(("page", "since the index"), stale)
+        yield update_advice(contents, code)
     difference = contents.difference
     if difference is None or not (difference.pages or difference.settings):
         return
-    yield f"### Changed since {_since(contents)}"
+    yield f"### Changed since {_old_index_name(contents)}"
     if difference.settings:
         settings = [(code(key), code(old), code(new)) for key, old, new in difference.settings]
         yield table(("setting", "was", "is"), settings)
@@ -192,15 +195,15 @@ def _changes(contents: Contents) -> Iterator[str]:
         order = {"added": 0, "moved": 1, "changed": 2, "removed": 3}
         pages = sorted(difference.pages, key=lambda page: (order[page.kind], page.file_path))
         rows = [(_page(contents, page.file_path, page.kind), _kind(page), _sections(page)) for page in pages]
-        yield listed(("page", "", "sections"), rows)
+        yield long_table(("page", "", "sections"), rows)
 
 
-def _since(contents: Contents) -> str:
+def _old_index_name(contents: Contents) -> str:
     return code(contents.since) if contents.since else "the last run"
 
 
 def _page(contents: Contents, path: str, kind: str) -> str:
-    return linked(path, None if kind == "removed" else contents.pages_url)
+    return page_link(path, None if kind == "removed" else contents.pages_url)
 
 
 def _kind(page: PageChange) -> str:
@@ -210,39 +213,42 @@ def _kind(page: PageChange) -> str:
 def _sections(page: PageChange) -> str:
     if page.kind in ("added", "removed"):
         return counted(len(page.sections), "section")
-    named = [
+    names = [
         code(full_heading(page.title, section.heading_path), 80)
         + ("" if section.kind == "changed" else f" {section.kind}")
         for section in page.sections[:MAX_SECTIONS]
     ]
-    more = len(page.sections) - len(named)
-    return ", ".join([*named, *([f"{more} more"] if more else [])]) or (
-        "" if page.kind == "moved" else "title or metadata"
-    )
+    more = len(page.sections) - len(names)
+    if not names:
+        return "" if page.kind == "moved" else "title or metadata"
+    return ", ".join([*names, *([f"{more} more"] if more else [])])
 
 
-def folded(title: str, body: str) -> str:
-    """A block that opens at a click. ``title`` is not escaped: it must not come from documents."""
+# --- tables --------------------------------------------------------------------------------------------------
+
+
+def fold(title: str, body: str) -> str:
+    """A block that opens at a click. ``title`` is not escaped, so it must not come from documents."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
-def folded_list(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return folded(title, listed(head, rows, shown=MAX_ROWS + MAX_FOLDED_ROWS))
+def folded_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return fold(title, long_table(head, rows, shown=MAX_ROWS + MAX_FOLDED_ROWS))
 
 
-def listed(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", shown: int = MAX_ROWS) -> str:
-    """A table of the rows ``shown``, a folded one of further rows, and the number of those that are left out."""
+def long_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", shown: int = MAX_ROWS) -> str:
+    """A table of the first ``shown`` rows, a folded table of further rows, and the number of rows that are left out."""
     parts = [table(head, rows[:shown], align)]
     if further := rows[shown : MAX_ROWS + MAX_FOLDED_ROWS]:
-        parts.append(folded(f"{len(further):,} more", table(head, further, align)))
+        parts.append(fold(f"{len(further):,} more", table(head, further, align)))
     if (more := len(rows) - MAX_ROWS - MAX_FOLDED_ROWS) > 0:
         parts.append(f"… and {more:,} more.")
     return "\n\n".join(parts)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
-    """A table; ``align`` has an ``l`` or ``r`` for each column."""
-    marks = ["---:" if mark == "r" else "---" for mark in align or "l" * len(head)]
+    """A table. ``align`` has an ``l`` or ``r`` for each column; without it, all are left-aligned."""
+    marks = ["---:" if side == "r" else "---" for side in align or "l" * len(head)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, marks, *rows))
 
 
@@ -256,21 +262,20 @@ def lint_headline(report: LintReport) -> str:
 
 
 def render_lint(report: LintReport, pages_url: str | None) -> str:
-    """A section for the summary, in Markdown. ``pages_url``: the address of the pages' folder, with a slash at its end,
-    None where they cannot be read."""
+    """The section on the findings of the linter. ``pages_url`` is as in :class:`Contents`."""
     parts = [f"## Lint: {lint_headline(report)}"]
     for level in reversed(LEVELS):
         rows = [
-            (linked(finding.path, pages_url, finding.line), f"`{finding.rule}`", code(finding.message, 300))
+            (page_link(finding.path, pages_url, finding.line), f"`{finding.rule}`", code(finding.message, 300))
             for finding in report.findings
             if finding.level == level
         ]
         if rows:
             head = ("place", "rule", "what")
             parts.append(
-                folded_list(counted(len(rows), level), head, rows)
+                folded_table(counted(len(rows), level), head, rows)
                 if level == "note"
-                else f"### {level.title()}s\n\n{listed(head, rows)}"
+                else f"### {level.title()}s\n\n{long_table(head, rows)}"
             )
     return "\n\n".join([*parts, *report.notes]) + "\n"
 
@@ -298,22 +303,21 @@ def questions_headline(report: TestReport) -> str:
 
 
 def render_questions(report: TestReport, since: str | None, pages_url: str | None) -> str:
-    """A section for the summary, in Markdown. ``since``: the branch that it is compared with; ``pages_url``: the
-    address of the pages' folder, with a slash at its end."""
+    """The section on the questions of a suite. ``since`` is the branch of the baseline; ``pages_url`` is as above."""
     rank = "" if report.mrr is None else f" Mean reciprocal rank {report.mrr:.2f}."
-    parts = [f"## Questions: {_escaped(questions_headline(report))}", f"**{suite_report.sums(report)}**{rank}"]
+    parts = [f"## Questions: {_escape(questions_headline(report))}", f"**{suite_report.sums(report)}**{rank}"]
     comparison = report.comparison
     if comparison is not None:
         parts += [*_comparison(comparison, since, pages_url)]
     worse_questions = {difference.after.question for difference in comparison.worse} if comparison else set()
     failed = [outcome for outcome in report.failed if outcome.question not in worse_questions]
     if failed:
-        rows = [(code(each.question.ask), code(each.question.expected), _instead(each)) for each in failed]
+        rows = [(code(each.question.ask), code(each.question.expected), _first_answer(each)) for each in failed]
         title = "Not answered, here and before" if comparison else "Not answered"
-        parts += [f"### {title}", listed(("question", "expected", "came instead"), rows)]
+        parts += [f"### {title}", long_table(("question", "expected", "came instead"), rows)]
     if report.new:
-        answers = [(code(outcome.question.ask), _instead(outcome)) for outcome in report.new]
-        parts.append(folded_list(counted(len(report.new), "new question"), ("question", "answered by"), answers))
+        answers = [(code(outcome.question.ask), _first_answer(outcome)) for outcome in report.new]
+        parts.append(folded_table(counted(len(report.new), "new question"), ("question", "answered by"), answers))
     return "\n\n".join(parts) + "\n"
 
 
@@ -330,30 +334,30 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
                 )
                 for each in differences
             ]
-            yield listed(("question", "", "because of"), rows)
+            yield long_table(("question", "", "because of"), rows)
     if not comparison.differences:
         yield f"No question got better or worse than in {name}."
     for note in comparison.notes:
-        yield _escaped(note)
+        yield _escape(note)
 
 
 def _blame(difference: Difference, pages_url: str | None) -> str:
     page = difference.blame
     if page is None:
         return "no page alone"
-    return f"{linked(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
+    return f"{page_link(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
 
 
-def _instead(outcome: Outcome) -> str:
+def _first_answer(outcome: Outcome) -> str:
     return code(outcome.answers[0].address) if outcome.answers else "no result"
 
 
-def _escaped(text: str) -> str:
-    """Text of documents in a heading or a paragraph: marks of Markdown and HTML are shown as they are."""
+def _escape(text: str) -> str:
+    """Text of documents for a heading or a paragraph, with escaped marks of Markdown and HTML."""
     return "".join(f"\\{character}" if character in "\\`*_[]<>#|&!" else character for character in text)
 
 
-# --- what a change means for the documentation -----------------------------------------------------------------
+# --- the sections that a change makes wrong --------------------------------------------------------------------
 
 
 def impact_headline(likely: Sequence[AffectedSection], impact: Impact) -> str:
@@ -365,30 +369,32 @@ def impact_headline(likely: Sequence[AffectedSection], impact: Impact) -> str:
 
 
 def render_impact(likely: Sequence[AffectedSection], impact: Impact, pages_url: str | None) -> str:
-    """A section for the summary, in Markdown; empty when there is nothing to say. ``likely``: the findings that are
-    shown. ``pages_url``: the address of the pages' folder, with a slash at its end."""
+    """The section on the impact of a change; empty without findings. ``likely`` are the findings to show.
+
+    ``pages_url`` is as in :class:`Contents`.
+    """
     if not likely and not impact.undocumented:
         return ""
     parts = [f"## Documentation: {impact_headline(likely, impact)}"]
     if likely:
         rows = [
             (
-                linked(finding.path, pages_url, finding.line),
+                page_link(finding.path, pages_url, finding.line),
                 code(full_heading(finding.title, finding.heading_path)),
                 "; ".join(code(reason, 200) for reason in finding.reasons[:2]),
                 f"{finding.confidence:.2f}",
             )
             for finding in likely
         ]
-        parts.append(listed(("place", "section", "why", "confidence"), rows, "lllr"))
+        parts.append(long_table(("place", "section", "why", "confidence"), rows, "lllr"))
     if impact.undocumented:
         additions = [(code(each.name), each.kind, code(f"{each.path}:{each.line}")) for each in impact.undocumented]
-        parts += ["### No page has", listed(("name", "what", "where"), additions)]
+        parts += ["### No page has", long_table(("name", "what", "where"), additions)]
     if impact.done:
         rows_done = [
-            (linked(each.path, pages_url, each.line), code(full_heading(each.title, each.heading_path)))
+            (page_link(each.path, pages_url, each.line), code(full_heading(each.title, each.heading_path)))
             for each in impact.done
         ]
         title = f"{counted(len(impact.done), 'section')} that the change edits already"
-        parts.append(folded_list(title, ("place", "section"), rows_done))
+        parts.append(folded_table(title, ("place", "section"), rows_done))
     return "\n\n".join(parts) + "\n"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from anvil.ci import pull_request, runners, summary
-from anvil.ci.pull_request import MARK, MAX_BYTES, NOTHING
+from anvil.ci import pull_request_comment, runners, summary
+from anvil.ci.pull_request_comment import MARK, MAX_BYTES, NOTHING
 from anvil.impact.assessment import Impact
 from anvil.impact.ranking import AffectedSection
 
@@ -100,7 +100,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def said(findings: str) -> str:
     """What a run with these findings prints."""
     lines: list[str] = []
-    pull_request.keep_current(findings, runners.GitHub(lines.append, None, None))
+    pull_request_comment.update(findings, runners.GitHub(lines.append, None, None))
     printed = "\n".join(lines)
     assert TOKEN not in printed
     return printed
@@ -158,7 +158,7 @@ def test_a_token_that_can_say_whose_it_is_updates_comments_of_this_user_only(api
 
 def test_among_very_many_comments_none_is_added(api: Api) -> None:
     api.add("Fine.", PERSON, 1000)
-    assert "more than 1,000 comments" in warned()
+    assert "first 1,000 comments" in warned()
     assert api.writes == [] and len(api.requests) == 10
 
 
@@ -227,6 +227,6 @@ def test_text_of_documents_cannot_be_markup_mentions_or_links(api: Api) -> None:
 
 
 def test_a_long_text_is_cut_at_the_end_of_a_line() -> None:
-    whole = pull_request.text("\n".join(f"| {number} |" + "x" * 500 for number in range(500)))
+    whole = pull_request_comment.text("\n".join(f"| {number} |" + "x" * 500 for number in range(500)))
     assert len(whole.encode()) <= MAX_BYTES
     assert whole.endswith("x\n\n*The rest is in the summary of the job.*")

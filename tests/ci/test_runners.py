@@ -73,7 +73,7 @@ def test_a_summary_is_added_to_and_bounded(tmp_path: Path) -> None:
     assert MAX_SUMMARY_BYTES - 100 < len(text) <= MAX_SUMMARY_BYTES
     assert text.startswith("# One\n| ä |\n".encode())
     assert text.decode().endswith("left out: a summary can have 1 MiB.*\n")
-    assert runners.bounded("<details><summary>9 more</summary>\n\n" + "| a |\n" * 99, 200, "\n\nCut.").endswith(
+    assert runners.truncate("<details><summary>9 more</summary>\n\n" + "| a |\n" * 99, 200, "\n\nCut.").endswith(
         "| a |\n\n</details>\n\nCut."
     )
     runner.summarize("more\n" * 100)
