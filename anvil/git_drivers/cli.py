@@ -36,7 +36,7 @@ def command() -> None:
 @options.given(options.docs, options.index, options.config)
 def install(given: OpenRequest) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
-    repository, lines = _places(given)
+    repository, lines = _repository_and_lines(given)
     file = repository.root / ATTRIBUTES_FILE
     for line in lines:
         if safe_files.set_line(file, line, present=True):
@@ -51,7 +51,7 @@ def install(given: OpenRequest) -> None:
 @options.given(options.docs, options.index, options.config)
 def uninstall(given: OpenRequest) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
-    repository, lines = _places(given)
+    repository, lines = _repository_and_lines(given)
     file = repository.root / ATTRIBUTES_FILE
     for line in lines:
         if safe_files.set_line(file, line, present=False):
@@ -63,7 +63,7 @@ def uninstall(given: OpenRequest) -> None:
 @command.command("textconv", hidden=True)
 @click.argument("file")
 def textconv(file: str) -> None:
-    """Print an index as text; git calls it."""
+    """Print an index as text. Git calls this for diffs."""
     from anvil.errors import ArtifactError
     from anvil.git_drivers import index_diff
     from anvil.index_file import verify
@@ -71,7 +71,7 @@ def textconv(file: str) -> None:
     try:
         with verify.open_checked(Path(file)) as reader:
             output.say("\n".join(index_diff.lines(reader)))
-    except ArtifactError as error:  # printed instead of the text: a failure would end all of 'git log -p'
+    except ArtifactError as error:  # the error is printed as the text, since a failure would end 'git log -p'
         output.say(str(error).replace(file, "This file"))
 
 
@@ -81,12 +81,12 @@ def textconv(file: str) -> None:
 @click.argument("theirs")
 @click.argument("path")
 def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
-    """Write the merged index to OURS; git calls it in the root of the work tree."""
+    """Write the merged index to OURS. Git calls this in the root of the work tree."""
     from anvil.errors import AnvilError
     from anvil.git_drivers import merge
     from anvil.settings.configuration import load_config
 
-    build = f"anvil build --staged --index {_typed(path)} && git add {_typed(path)}"
+    build = f"anvil build --staged --index {_shell_path(path)} && git add {_shell_path(path)}"
     try:
         repository = _repository()
         ancestor = Path(base) if os.path.getsize(base) else None
@@ -115,8 +115,10 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
 @click.argument("theirs")
 @click.argument("path")
 def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
-    """Merge a file with the pointer of 'anvil agents' into OURS: the text around it as git merges it, with our pointer.
-    Git calls it before the pages are merged, so the pointer is to be written again afterwards."""
+    """Merge a file with the pointer of 'anvil agents' into OURS, with our pointer and the merged text around it.
+
+    Git calls this before the pages are merged, so the pointer must be written again after the merge.
+    """
     from anvil.agents import marked_block
     from anvil.errors import AnvilError
 
@@ -126,17 +128,23 @@ def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
         ancestor, other = (marked_block.with_blocks_of(text, own, path) for text in others)
         merged, is_clean = repository.merge_texts(ancestor, own, other, path)
     except (AnvilError, UnicodeDecodeError) as error:
-        output.warn(f"{path} could not be merged: {error} Edit it, then run: anvil agents && git add {_typed(path)}")
+        output.warn(
+            f"{path} could not be merged: {error} Edit it, then run: anvil agents && git add {_shell_path(path)}"
+        )
         return ERROR
     Path(ours).write_bytes(merged.encode())
     if other != own:
-        output.warn(f"{path} has the pointer of one side. After the merge run: anvil agents && git add {_typed(path)}")
+        output.warn(
+            f"{path} has the pointer of one side. After the merge run: anvil agents && git add {_shell_path(path)}"
+        )
     return OK if is_clean else NO
 
 
-def _typed(path: str) -> str:
-    """A path from the root of the work tree, where git calls a driver, as a word for the folder that git was called in
-    itself."""
+def _shell_path(path: str) -> str:
+    """A path from the root of the work tree as a word of a command in the folder in which the user called git.
+
+    Git calls a driver in the root, and names the user's folder in ``GIT_PREFIX``.
+    """
     return shlex.quote(Path(os.path.relpath(path, os.environ.get("GIT_PREFIX") or ".")).as_posix())
 
 
@@ -151,7 +159,7 @@ def _repository() -> Repository:
 
 
 def _provider(config: Config, meta: Mapping[str, str]) -> EmbeddingProvider:
-    """The provider that made an index. It gets the settings of the configuration if these are for the same provider."""
+    """The provider that made an index, with the settings of the configuration if these are for the same provider."""
     from dataclasses import replace
 
     from anvil.embedding.provider import create_cached_provider
@@ -163,10 +171,11 @@ def _provider(config: Config, meta: Mapping[str, str]) -> EmbeddingProvider:
     return create_cached_provider(name, settings)
 
 
-def _places(given: OpenRequest) -> tuple[Repository, list[str]]:
-    """The repository around the index, and the lines for its indexes and for the files with the pointer for agents.
+def _repository_and_lines(given: OpenRequest) -> tuple[Repository, list[str]]:
+    """The repository of the index, and the lines for indexes and for files with the pointer of ``anvil agents``.
 
-    Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
+    Without ``--index``, and if the configured index is not in git, they are for the indexes that a hook names or that
+    git tracks.
     """
     from anvil.agents.agent_files import AgentFiles
     from anvil.index_file import publish
@@ -174,25 +183,25 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str]]:
     with options.open_index(given) as opened:
         tracked = options.tracked_index(opened)
         agent_files = AgentFiles.around(opened)
-        pointing = [] if agent_files is None else agent_files.with_pointer()
+        pointer_files = [] if agent_files is None else agent_files.with_pointer()
     repository, paths = tracked.repository, [tracked.path]
     if given.index is None and repository.entry(tracked.path) is None:
-        named = registry.part("indexes that hooks name")(repository.root)
-        files = [path for path in repository.staging.folder(".") if path.endswith(".db")]
-        in_git = (path for path in files if publish.is_index(repository.root / path))
-        if others := sorted({*named, *in_git}):
+        in_hooks = registry.part("indexes that hooks name")(repository.root)
+        databases = [path for path in repository.staging.folder(".") if path.endswith(".db")]
+        in_git = (path for path in databases if publish.is_index(repository.root / path))
+        if others := sorted({*in_hooks, *in_git}):
             paths = others
         elif tracked.ignored:
             output.warn(f"git ignores {tracked.path}, so these drivers do nothing yet. {tracked.adding()}")
     for path in paths:
         if "\n" in path:
             raise ConfigError(f"{path!r} cannot be named in {ATTRIBUTES_FILE}. Choose another place with --index.")
-    lines = [*map(attribute_line, paths), *(attribute_line(path, AGENTS_DRIVER) for path in pointing)]
+    lines = [*map(attribute_line, paths), *(attribute_line(path, AGENTS_DRIVER) for path in pointer_files)]
     return repository, lines
 
 
 def _program() -> str:
-    """This ``anvil``, spelled out for the shell that git runs: it may not be on the PATH of an editor's git."""
+    """The path of this ``anvil`` for the shell that git runs. ``anvil`` may not be on the PATH of an editor's git."""
     from anvil.system import installation
 
     program = installation.script() or installation.on_path() or Path("anvil")
@@ -215,24 +224,25 @@ def diff_command(a: str, b: str, as_json: bool) -> int:
     if as_json:
         output.print_json(difference)
     else:
-        output.say(index_diff.rendered(difference), nl=False)
+        output.say(index_diff.render(difference), nl=False)
     return NO if difference.pages or difference.settings else OK
 
 
-# --- the line for an index in .gitattributes, and git's configuration for the drivers that it names ------------------
+# --- lines of .gitattributes, and git's configuration of the drivers in them -----------------------------------------
 
 ATTRIBUTES_FILE = ".gitattributes"
 DRIVERS, AGENTS_DRIVER = "-text diff=anvil merge=anvil", "merge=anvil-agents"
-"""Of an index, and of a file with the pointer of ``anvil agents``. ``-text``: git converts no line endings in it."""
+"""The attributes of an index, and of a file with the pointer of ``anvil agents``. With ``-text``, git does not convert
+line endings."""
 
 
 def attribute_line(path: str, attributes: str = DRIVERS) -> str:
-    """The line for the file at ``path`` (POSIX, relative to the repository's root), by default for an index."""
+    """The line of ``.gitattributes`` for a file, by default an index. ``path``: POSIX, from the repository's root."""
     return f"/{literal(path).replace(' ', '[[:space:]]')} {attributes}"
 
 
 def drivers(program: str) -> dict[str, str]:
-    """Git's configuration of the drivers. ``program``: a shell command."""
+    """Git's configuration of the drivers. ``program`` is a shell command; ``%`` is doubled where git expands it."""
     return {
         "diff.anvil.textconv": f"{program} git textconv",
         "diff.anvil.cachetextconv": "true",

@@ -1,4 +1,4 @@
-"""The difference between two indexes: pages and sections that were added, changed, moved or removed; as text, too."""
+"""The difference between two indexes: pages and sections that were added, changed, moved or removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIGN: dict[Kind, str] = {"added": "+", "changed": "~", "moved": "~", "removed":
 
 @dataclass(frozen=True, slots=True)
 class SectionChange:
-    """A different section, by its breadcrumb."""
+    """A section that differs. ``heading_path``: its breadcrumb."""
 
     kind: Kind
     heading_path: str
@@ -29,7 +29,7 @@ class SectionChange:
 
 @dataclass(frozen=True, slots=True)
 class PageChange:
-    """A different page, with its different sections. ``old_path``: where it was, of one that moved."""
+    """A page that differs, with its sections that differ. ``old_path``: the former path of a moved page."""
 
     kind: Kind
     file_path: str
@@ -40,59 +40,60 @@ class PageChange:
 
 @dataclass(frozen=True, slots=True)
 class IndexDifference:
-    """The different pages, sorted by path, and the different settings of the index: (key, old, new)."""
+    """The pages that differ, sorted by path, and the settings of the index that differ: (key, old, new)."""
 
     pages: tuple[PageChange, ...]
     settings: tuple[tuple[str, str, str], ...]
 
 
 def difference(old: Reader, new: Reader) -> IndexDifference:
-    """How the text, metadata and settings of ``new`` differ from ``old``. Vectors and times are not compared."""
-    before, after = old.meta(), new.meta()
-    settings = tuple((k, before[k], after[k]) for k in SETTINGS if before[k] != after[k])
-    olds = {document.file_path: document for document in old.documents()}
-    news = {document.file_path: document for document in new.documents()}
+    """The differences in text, metadata and settings. Vectors and times are not compared."""
+    old_meta, new_meta = old.meta(), new.meta()
+    settings = tuple((key, old_meta[key], new_meta[key]) for key in SETTINGS if old_meta[key] != new_meta[key])
+    old_pages = {document.file_path: document for document in old.documents()}
+    new_pages = {document.file_path: document for document in new.documents()}
     moved = moved_pages(old, new)
     pages = []
-    for path in sorted((olds.keys() | news.keys()) - set(moved.values())):
-        was, now = olds.get(moved.get(path, path)), news.get(path)
-        left, right = _sections(old, was), _sections(new, now)
+    for path in sorted((old_pages.keys() | new_pages.keys()) - set(moved.values())):
+        before, after = old_pages.get(moved.get(path, path)), new_pages.get(path)
+        old_sections, new_sections = _sections(old, before), _sections(new, after)
         if path in moved:
             kind: Kind = "moved"
-        elif was is None:
+        elif before is None:
             kind = "added"
-        elif now is None:
+        elif after is None:
             kind = "removed"
-        elif left != right or was.title != now.title or was.metadata != now.metadata:
+        elif old_sections != new_sections or before.title != after.title or before.metadata != after.metadata:
             kind = "changed"
         else:
             continue
-        page = now or was
+        page = after or before
         title = page.title if page else ""
-        pages.append(PageChange(kind, path, _changes(left, right), moved.get(path), title))
+        pages.append(PageChange(kind, path, _section_changes(old_sections, new_sections), moved.get(path), title))
     return IndexDifference(tuple(pages), settings)
 
 
 def _sections(reader: Reader, document: StoredDocument | None) -> dict[str, str]:
+    """Breadcrumb -> text of the sections of a page; empty without a page."""
     if document is None:
         return {}
     text = page_text(reader.page_chunks(document.id))
-    return {s.heading_path: text[s.start : s.end] for s in reader.sections(document.id)}
+    return {section.heading_path: text[section.start : section.end] for section in reader.sections(document.id)}
 
 
-def _changes(left: dict[str, str], right: dict[str, str]) -> tuple[SectionChange, ...]:
+def _section_changes(old: dict[str, str], new: dict[str, str]) -> tuple[SectionChange, ...]:
     changes = []
-    for heading in [*right, *(removed for removed in left if removed not in right)]:
-        if heading not in left:
+    for heading in [*new, *(heading for heading in old if heading not in new)]:
+        if heading not in old:
             changes.append(SectionChange("added", heading))
-        elif heading not in right:
+        elif heading not in new:
             changes.append(SectionChange("removed", heading))
-        elif left[heading] != right[heading]:
+        elif old[heading] != new[heading]:
             changes.append(SectionChange("changed", heading))
     return tuple(changes)
 
 
-def rendered(difference: IndexDifference) -> str:
+def render(difference: IndexDifference) -> str:
     """The difference as lines: ``+`` added, ``~`` changed or moved, ``-`` removed."""
     lines = [f"~ {key}: {old} -> {new}" for key, old, new in difference.settings]
     for page in difference.pages:
@@ -104,7 +105,7 @@ def rendered(difference: IndexDifference) -> str:
 
 
 def lines(reader: Reader) -> Iterator[str]:
-    """The lines: the manifest, then each page and, indented, its sections."""
+    """An index as lines of text: the manifest, then each page and, indented, its sections."""
     meta, counts = reader.meta(), reader.counts()
     yield f"Anvil index, format {meta['format_version']}, built by {meta['anvil_version']}"
     if "shard" in meta:
@@ -112,20 +113,20 @@ def lines(reader: Reader) -> Iterator[str]:
     yield ", ".join(f"{count} {name}" for name, count in counts.items())
     yield f"text and settings  {meta['digest'][:16]}"
     yield f"times and vectors  {meta['checksum'][:16]}"
-    yield f"documents' folder  {_plain(meta['docs_root_path'])}"
-    yield f"chunking  {_plain(meta['chunking'])}"
+    yield f"documents' folder  {_printable(meta['docs_root_path'])}"
+    yield f"chunking  {_printable(meta['chunking'])}"
     model = [meta[f"embedding_{key}"] for key in ("provider", "model", "dimensions", "model_digest")]
-    yield _plain(f"embedding  {' '.join(value[:16] if len(value) == 64 else value for value in model)}")
+    yield _printable(f"embedding  {' '.join(value[:16] if len(value) == 64 else value for value in model)}")
     for document in reader.documents():
         text = page_text(reader.page_chunks(document.id))
         yield ""
-        yield _plain(f"{document.file_path}  {document.blob_id[:10]}  {document.title}")
+        yield _printable(f"{document.file_path}  {document.blob_id[:10]}  {document.title}")
         for section in reader.sections(document.id):
             body = text[section.start : section.end].encode("utf-8", "surrogatepass")
             heading = section.heading_path if section.heading_level else document.title
-            yield _plain(f"    {hashlib.sha256(body).hexdigest()[:10]}  {heading}")
+            yield _printable(f"    {hashlib.sha256(body).hexdigest()[:10]}  {heading}")
 
 
-def _plain(line: str) -> str:
-    """A line without control characters for a terminal: the index may be untrusted."""
+def _printable(line: str) -> str:
+    """A line without control characters of terminals, which an untrusted index may have."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)

@@ -37,7 +37,7 @@ def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Comparis
 def test_equal_indexes_do_not_differ(compare: Comparison) -> None:
     found, back = compare()
     assert found == back == IndexDifference((), ())
-    assert index_diff.rendered(found) == "0 pages differ.\n"
+    assert index_diff.render(found) == "0 pages differ.\n"
 
 
 def test_pages_and_sections_come_go_and_change(docs: Path, compare: Comparison) -> None:
@@ -71,7 +71,7 @@ def test_pages_and_sections_come_go_and_change(docs: Path, compare: Comparison) 
         ("added", "install.md"),
         ("removed", "new.md"),
     ]
-    assert index_diff.rendered(found) == (
+    assert index_diff.render(found) == (
         "~ guides/checks.md\n    ~ Checks > HTTP\n    + Checks > Volumes\n    - Checks > Disk space\n"
         "- install.md\n    - Installing > Install\n    - Installing > Install > Linux\n"
         "    - Installing > Install > Windows\n"
@@ -101,7 +101,7 @@ def test_a_page_that_was_moved_and_edited_is_one_page(docs: Path, compare: Compa
         ("moved", "guides/checks.md", "guides/health.md"),
         ("moved", "install.md", "start/install.md"),
     ]
-    assert index_diff.rendered(found) == (
+    assert index_diff.render(found) == (
         "~ guides/health.md (was guides/checks.md)\n~ start/install.md (was install.md)\n"
         "    + Installing > Install > Microsoft Windows\n    - Installing > Install > Windows\n2 pages differ.\n"
     )
@@ -111,7 +111,7 @@ def test_front_matter_alone_is_a_change_without_sections(docs: Path, compare: Co
     write(docs, {"install.md": PAGES["install.md"].replace("tags: [start]", "tags: [begin]")})
     found, _ = compare()
     assert found.pages == (PageChange("changed", "install.md", ()),)
-    assert index_diff.rendered(found) == "~ install.md\n1 page differs.\n"
+    assert index_diff.render(found) == "~ install.md\n1 page differs.\n"
 
 
 def test_settings_that_differ_are_named(compare: Comparison, local: EmbeddingProvider) -> None:
@@ -119,4 +119,4 @@ def test_settings_that_differ_are_named(compare: Comparison, local: EmbeddingPro
     assert found.pages == ()
     changed = {key: (old, new) for key, old, new in found.settings}
     assert changed["embedding_provider"] == ("none", "local") and "500" in changed["chunking"][1]
-    assert "~ embedding_provider: none -> local\n" in index_diff.rendered(found)
+    assert "~ embedding_provider: none -> local\n" in index_diff.render(found)
