@@ -192,7 +192,9 @@ def likely(record: Record, confidence: float, kinds: frozenset[EvidenceKind] = K
     pages = ordered(record, kinds)
     if not pages:
         return []
-    needed = ranking.need({name: value for name, value in record.change.items() if KIND_OF_CHANGE[name] in kinds})
+    needed = ranking.change_probability(
+        {name: value for name, value in record.change.items() if KIND_OF_CHANGE[name] in kinds}
+    )
     sure = [(page, needed * probability(odds)) for page, odds in pages[:10]]
     return [(page, value) for page, value in sure if value >= confidence]
 

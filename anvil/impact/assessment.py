@@ -1,4 +1,4 @@
-"""Assess a change: its evidence from the diff, the index and the history, and what follows from it."""
+"""The impact of a change on the documentation, from its diff, the index and the history of the repository."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ MAX_TITLE_CHARS = 300
 MAX_HITS = 10
 """Results of a search that are evidence."""
 FEW_STEPS = 50
-"""With fewer commits, the history says little."""
+"""Commits of a shallow clone below which a note says that its history is short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undocumented:
-    """A public name that the change adds and no page has. ``path``, from the repository's root, has it at ``line``."""
+    """A public name that the change adds and no page has. ``path`` is relative to the repository's root."""
 
     kind: PublicKind
     name: str
@@ -49,12 +49,15 @@ class Undocumented:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What a change means for the documentation.
+    """The impact of a change on the documentation.
 
-    ``findings``: sections that it probably makes wrong, best first. ``undocumented``: additions that no page has.
-    ``done``: sections that the same change edits. ``notes``: sentences on what could not be examined. ``files``: number
-    of changed files that were examined. ``evidence``: all that the findings are made of. ``change``: the features of
-    the change as a whole.
+    - ``findings``: sections that it probably makes wrong, best first
+    - ``undocumented``: new public names that no page has
+    - ``done``: sections that it probably concerns, and that the same change edits
+    - ``notes``: sentences on parts that could not be examined
+    - ``files``: number of changed files of code
+    - ``evidence``: all evidence for the findings
+    - ``change``: the features of the change as a whole
     """
 
     findings: tuple[AffectedSection, ...]
@@ -66,7 +69,7 @@ class Impact:
     change: Mapping[ChangeFeature, float] = field(default_factory=dict, compare=False)
 
     def at_least(self, confidence: float) -> tuple[AffectedSection, ...]:
-        """The findings of this confidence and above."""
+        """The findings with at least this confidence."""
         return tuple(finding for finding in self.findings if finding.confidence >= confidence)
 
 
@@ -79,13 +82,16 @@ def assess(
     before: str | None = None,
     docs_path: str | None = None,
 ) -> Impact:
-    """What a change means for the documentation of an index.
+    """The impact of a change on the documentation of an index.
 
-    ``diff_text``: a unified diff, with paths from the repository's root. ``title``: the subject of the commit or pull
-    request. ``repository``: a folder in the repository whose history is read; None: that of the documentation folder.
-    ``before``: the last commit of the history that counts, which does not have the change yet; None: HEAD.
-    ``docs_path``: the documentation folder from the repository's root, POSIX, ``""`` for the root itself; None: where
-    the folder of ``anvil_`` is. Raises :class:`AnvilError`, such as :class:`ConfigError` for a text that is no diff.
+    - ``diff_text``: a unified diff, with paths from the repository's root
+    - ``title``: the subject of the commit or pull request
+    - ``repository``: a folder in the repository whose history is read; by default the documentation folder
+    - ``before``: the commit up to which the history is read, which does not have the change yet; by default HEAD
+    - ``docs_path``: the documentation folder from the repository's root (POSIX), ``""`` for the root itself; by default
+      the folder of ``anvil_``
+
+    Raises :class:`AnvilError`, such as :class:`ConfigError` if the text is not a diff.
     """
     files = parse_diff(diff_text)
     notes: list[str] = []
@@ -102,34 +108,34 @@ def assess(
     with anvil_.only.live.query() as copy:
         if not isinstance(copy.reader, Reader):
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
-        mode: Mode = "keyword" if copy.provisional else "hybrid"  # to embed all pages takes minutes
+        mode: Mode = "keyword" if copy.provisional else "hybrid"  # a provisional copy has no vectors yet
         notes += [copy.refused] if copy.refused else []
         docs = IndexedPages(copy.reader)
-        named = names.read(change.code)
+        changed = names.read(change.code)
         collected: list[Evidence] = []
         features: dict[ChangeFeature, float] = {}
         if change.code:
             title = (title or diff_title(diff_text))[:MAX_TITLE_CHARS]
 
-            def search(query: str) -> Sequence[Hit]:  # only the places of the results are used, and no text
+            def search(query: str) -> Sequence[Hit]:  # max_chars=1: the text of the results is not used
                 request = SearchRequest(query, MAX_HITS, max_chars=1, mode=mode, read_passages=False)
                 return copy.searcher.search(request).hits
 
-            collected += evidence.collect(named, change.code_paths, change.test_paths, title, docs, search)
-            # what the change itself says about how much it concerns users, whatever the pages have
-            features |= ranking.title_features(title) | ranking.name_features(named.names)
+            collected += evidence.collect(changed, change.code_paths, change.test_paths, title, docs, search)
+            # features of the change itself, whatever is in the pages
+            features |= ranking.title_features(title) | ranking.name_features(changed.names)
             features |= ranking.file_features([file.path for file in change.code], len(change.test_paths))
             if git is not None:
-                collected += evidence.of_history(_history(git, change, before, notes), docs)
-        relevant = tuple(each for each in collected if not change.is_left_out(each.path))
+                collected += evidence.history_evidence(_history(git, change, before, notes), docs)
+        relevant = tuple(piece for piece in collected if not change.is_left_out(piece.path))
         features |= ranking.evidence_features(relevant)
-        new = tuple(additions(named.names, docs, change.added_prose))
+        new = tuple(additions(changed.names, docs, change.added_prose))
         findings, done = ranking.findings(relevant, features, docs, change.edited(docs))
         return Impact(findings, new, done, tuple(dict.fromkeys(notes)), len(change.code), relevant, features)
 
 
 class _Change:
-    """The changed files, each by its kind."""
+    """The changed files, by kind."""
 
     def __init__(self, files: Sequence[FileChange], docs: str, anvil_: Anvil) -> None:
         options = anvil_.config.table(ImpactOptions)
@@ -144,7 +150,7 @@ class _Change:
             kind = "other" if is_other else file_kind(file.path, docs, self.is_page(self._inside(file.path)))
             by_kind[kind].append(file)
         self.pages = by_kind["page"]
-        # the most changed files first: the limits of paths, links and history take the first ones
+        # The most changed files are first, because the limits on paths, links and history keep the first files.
         self.code = sorted(by_kind["code"], key=lambda file: (-len(file.added) - len(file.removed), file.path))
         self.code_paths = list(dict.fromkeys(path for file in self.code for path in (file.old_path, file.path)))
         self.test_paths = [file.path for file in by_kind["test"]]
@@ -152,15 +158,15 @@ class _Change:
         self.added_prose = "\n".join(line.text for file in prose for line in file.added)
 
     def _inside(self, path: str) -> str:
-        """A path from the documentation folder."""
+        """A path relative to the documentation folder; outside of it, the path itself."""
         return path[len(self.docs) + 1 :] if self.docs and path.startswith(f"{self.docs}/") else path
 
     def is_page(self, path: str) -> bool:
-        """Whether a path from the documentation folder is that of a page."""
+        """Whether a path in the documentation folder is that of a page."""
         return self._selection.wants(path)
 
     def is_left_out(self, path: str) -> bool:
-        """Whether nothing is said of a page, such as of a changelog: each change may stand in it."""
+        """Whether a page is never reported, such as a changelog, which may have the names of each change."""
         return is_record(path) or any(glob.matches(path) for glob in self._ignored_pages)
 
     def edited(self, docs: IndexedPages) -> dict[str, frozenset[str]]:
@@ -179,7 +185,7 @@ class _Change:
         return edited
 
     def notes(self) -> list[str]:
-        """Sentences on what of the diff is not examined."""
+        """Sentences on the parts of the diff that are not examined."""
         notes = []
         if cut := [file.path for file in (*self.code, *self.pages) if file.cut]:
             notes.append(f"Of {cut[0]}{' and others' if len(cut) > 1 else ''} only the first lines are examined.")
@@ -189,7 +195,7 @@ class _Change:
 
 
 def _repository(folder: Path | None, notes: list[str]) -> Repository | None:
-    """The repository of a folder; a note says why there is none."""
+    """The repository of a folder. If there is none, or it cannot be read, a note says so."""
     git = None
     try:
         git = None if folder is None else Repository.discover(folder)
@@ -201,7 +207,7 @@ def _repository(folder: Path | None, notes: list[str]) -> Repository | None:
 
 
 def _history(git: Repository, change: _Change, before: str | None, notes: list[str]) -> co_change.History:
-    """What the history up to ``before`` says of the changed files."""
+    """The history of the changed files up to ``before``."""
     start = git.head() if before is None else git.resolve(before)
     if start is None:
         return co_change.History()
@@ -220,22 +226,24 @@ def _history(git: Repository, change: _Change, before: str | None, notes: list[s
 
 
 MAX_ADDITIONS = 50
-"""Additions that are named."""
+"""Undocumented names that are reported."""
 
 
-def additions(found_names: Iterable[Name], docs: IndexedPages, added_prose: str = "") -> Iterator[Undocumented]:
-    """The new public names that no page has, by file and line. ``added_prose``: the lines that the same change adds to
-    pages and other texts, which the index may not have yet."""
-    unknown = [
+def additions(changed_names: Iterable[Name], docs: IndexedPages, added_prose: str) -> Iterator[Undocumented]:
+    """The new public names that no page has, by file and line.
+
+    ``added_prose``: the lines that the same change adds to pages and other texts, which the index may not have yet.
+    """
+    undocumented = [
         Undocumented(kind, name.text, name.path, name.line)
-        for name in found_names
-        if name.is_new and (kind := names.public_kind(name)) and not _is_known(name, docs, added_prose)
+        for name in changed_names
+        if name.is_new and (kind := names.public_kind(name)) and not _is_documented(name, docs, added_prose)
     ]
-    yield from sorted(unknown, key=lambda each: (each.path, each.line, each.name))[:MAX_ADDITIONS]
+    yield from sorted(undocumented, key=lambda name: (name.path, name.line, name.name))[:MAX_ADDITIONS]
 
 
-def _is_known(name: Name, docs: IndexedPages, added_prose: str) -> bool:
+def _is_documented(name: Name, docs: IndexedPages, added_prose: str) -> bool:
     if re.search(rf"(?<![\w-]){re.escape(name.text)}(?![\w-])", added_prose):
         return True
-    matches = evidence.find(name.text, docs, anything=True)
+    matches = evidence.find_name(name.text, docs, any_word=True)
     return matches is None or any(match.degree >= evidence.RESPELLED for match in matches)

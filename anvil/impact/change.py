@@ -1,4 +1,4 @@
-"""The change that is examined: of the work tree, what is staged, or a diff; and which of its files are code."""
+"""The change that is examined: its diff, from git or a file, its changed files and lines, and which files are code."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS, PAGE_ENDINGS
 
 MAX_DIFF_BYTES = 50_000_000
-"""Bytes of a diff. The files after them are left out of a change in git; a longer file is refused."""
+"""Limit of a diff. A larger diff in a file is refused. Of a larger change in git, the last files are left out."""
 MAX_SUBJECTS = 3
-"""Commits of a branch whose subjects make its title."""
+"""Commits whose subjects make the title of a branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A unified diff, and what is known of it. ``title``: the subjects of its commits. ``before``: the commit that it
-    starts from, None where that is not known. ``name``: for messages."""
+    """A unified diff. ``title``: the subjects of its commits. ``before``: the commit that it starts from, if known.
+    ``name``: a description for messages."""
 
     diff: str
     title: str
@@ -32,32 +32,38 @@ class Change:
     name: str
 
 
-def from_text(place: str) -> Change:
-    """The diff in a file; ``-``: from standard input. Raises :class:`ConfigError`."""
-    if place == "-":
+def from_file(name: str) -> Change:
+    """The diff in a file, or with ``-`` from standard input.
+
+    Raises :class:`ConfigError` if it cannot be read or is too large.
+    """
+    if name == "-":
         data = sys.stdin.buffer.read(MAX_DIFF_BYTES + 1)
         if len(data) > MAX_DIFF_BYTES:
             raise ConfigError(f"The diff has more than {MAX_DIFF_BYTES:,} bytes. Leave generated files out of it.")
         return Change(data.decode("utf-8", "replace"), "", None, "the diff")
     try:
-        data = safe_files.data(Path(place), MAX_DIFF_BYTES)
+        data = safe_files.data(Path(name), MAX_DIFF_BYTES)
     except OSError as error:
         raise ConfigError(
-            f"{place} cannot be read: {safe_files.reason(error)}. Name the file of a diff, '-' for standard input, or "
+            f"{name} cannot be read: {safe_files.reason(error)}. Name the file of a diff, '-' for standard input, or "
             "a commit with --base."
         ) from None
-    return Change(data.decode("utf-8", "replace"), "", None, place)
+    return Change(data.decode("utf-8", "replace"), "", None, name)
 
 
 def from_git(folder: Path, base: str | None, staged: bool) -> Change:
-    """The change in the repository of a folder: of what is ``staged`` since HEAD, or of the work tree since the commit
-    at which the branch left ``base``. Without ``base`` that is the remote's default branch, and without a remote HEAD.
+    """The change in the repository of a folder.
 
-    Raises :class:`SourceError` outside of a repository, and for an unknown commit.
+    - With ``staged``: the staged change since HEAD.
+    - Otherwise: the change of the work tree since the commit at which the branch left ``base``. ``base`` is by default
+      the remote's default branch, and without a remote HEAD.
+
+    Raises :class:`SourceError` if there is no repository, no such commit, or no common commit.
     """
     repository = Repository.discover(folder)
     if repository is None:
-        bare = next((each for each in (folder, *folder.parents) if (each / "HEAD").is_file()), None)
+        bare = next((parent for parent in (folder, *folder.parents) if (parent / "HEAD").is_file()), None)
         if bare is not None and (bare / "objects").is_dir():
             raise SourceError(f"{bare} is a bare repository: it has no files to compare. Clone it, and run this there.")
         raise SourceError(f"{folder} is in no git repository. Give a diff: anvil impact CHANGE.diff")
@@ -70,8 +76,8 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
         if other is not None:
             start = repository.merge_base(head, other)
             if start is None and base is not None:
-                more = " This clone is shallow: run 'git fetch --unshallow'." if repository.is_shallow else ""
-                raise SourceError(f"HEAD and {base} have no commit in common.{more}")
+                advice = " This clone is shallow: run 'git fetch --unshallow'." if repository.is_shallow else ""
+                raise SourceError(f"HEAD and {base} have no commit in common.{advice}")
             start = start or head
     elif base is not None:
         raise SourceError(f"There is no commit in {repository.root} yet. Leave out --base.")
@@ -86,7 +92,7 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
 FileKind = Literal["page", "code", "test", "other"]
 
 PROSE_ENDINGS = (*PAGE_ENDINGS, ".rst", ".txt", ".adoc", ".html", ".ipynb")
-"""Endings of files that are text for people. Outside of the documentation they are no code."""
+"""Endings of texts for people. Such files are not code, wherever they are."""
 _TEST = lazy_pattern(
     r"(?i)(?:^|/)(?:tests?|testing|testdata|test[-_]data|__tests__|specs?|fixtures?|snapshots?|__snapshots__|e2e|"
     r"benches|benchmarks?|mocks?|__mocks__|cypress|[^/]*[._-](?:unit|integration)?tests?|[^/]*(?-i:[a-z]Tests))/|"
@@ -103,33 +109,35 @@ _OTHER = lazy_pattern(
 _ASSET = lazy_pattern(
     r"(?i)/(?:assets|_?static|public|stylesheets|javascripts|overrides|_templates)/|\.(?:css|scss|json|ya?ml|toml)$"
 )
-"""In the documentation folder: what the site looks like, and its data."""
+"""Files in the documentation folder for the layout of the site, and its data."""
 
 
 def file_kind(path: str, docs: str, is_page: bool) -> FileKind:
-    """What a file is. ``path``: from the repository's root, POSIX. ``docs``: the documentation folder, ``""`` for the
-    root itself. ``is_page``: whether the index takes such a file for a page."""
-    inside = not docs or path.startswith(f"{docs}/")
-    if is_page and inside:
+    """The kind of a file. ``path`` and ``docs``, the documentation folder, are relative to the repository's root.
+
+    ``docs`` is ``""`` for the root itself. ``is_page``: whether the index takes such a file for a page.
+    """
+    in_docs = not docs or path.startswith(f"{docs}/")
+    if is_page and in_docs:
         return "page"
-    is_asset = inside and docs and _ASSET.search(path, len(docs))
+    is_asset = in_docs and docs and _ASSET.search(path, len(docs))
     if is_asset or _OTHER.search(path) or path.lower().endswith(PROSE_ENDINGS):
         return "other"
     return "test" if _TEST.search(path) else "code"
 
 
 MAX_FILE_LINES = 5_000
-"""Added and removed lines of one file that are kept; such a file is generated, or moved as a whole."""
+"""Added and removed lines that are kept of a file. A file with more is generated, or moved as a whole."""
 MAX_LINES = 60_000
 """Added and removed lines that are kept of a whole diff."""
 MAX_LINE_CHARS = 1_000
-"""Characters of a line that are kept: longer ones are data."""
+"""Characters that are kept of a line. Longer lines are data."""
 MAX_HEAD_CHARS = 8_000
 """Characters of a patch in which the subject of its commit is looked for."""
 
 
 class Line(NamedTuple):
-    """A line of a file: its 1-based number, in the new file or, of a removed line, in the old one; and its text."""
+    """A line of a file. ``number`` is 1-based, in the new file or, for a removed line, in the old file."""
 
     number: int
     text: str
@@ -137,7 +145,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Neighbouring changes of a file. ``header``: what the diff says after the second ``@@``, such as the function.
+    """Neighbouring changes of a file. ``header``: the text after the second ``@@``, such as the name of the function.
     ``context``: unchanged lines, numbered as in the new file."""
 
     header: str
@@ -148,9 +156,11 @@ class Hunk:
 
 @dataclass(slots=True)
 class FileChange:
-    """The change of one file, which is filled while the diff is read. ``path`` and ``old_path``: where it is and where
-    it was, POSIX, from the root of the diff; the same but for a renamed file. ``submodule``: another repository's
-    commit. ``cut``: there are more lines than those here."""
+    """The change of one file, filled while the diff is read.
+
+    ``path`` and ``old_path`` are POSIX, from the root of the diff, and equal unless the file is renamed. ``submodule``:
+    whether it is the commit of another repository. ``cut``: whether the file has more lines than are kept.
+    """
 
     path: str
     old_path: str
@@ -175,6 +185,7 @@ _SUBMODULE = re.compile(r"(?:index \S+|new file mode|deleted file mode) 160000")
 """The mode that git gives to submodules."""
 # "@@ -1,2 +3,4 @@ function"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.{0,400})")
+# in paths that git quotes
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 # "a/" and "b/"; "i/", "w/", "c/" and "o/" with diff.mnemonicPrefix; "1/" and "2/" with --no-index
@@ -184,24 +195,27 @@ _COLOR = re.compile(r"\x1b\[[0-9;]*[mK]")
 
 
 def parse_diff(text: str) -> tuple[FileChange, ...]:
-    """The changed files, in the order of the diff. An empty text has none. The colors that git writes with
-    ``--color=always`` are skipped. Raises :class:`ConfigError` for a text without any change in it."""
+    """The changed files, in the order of the diff; none for an empty text. Colors of git are ignored.
+
+    Raises :class:`ConfigError` if the text is not empty and has no change in it.
+    """
     text = _COLOR.sub("", text)
-    found = _changed_files(text)
-    files = [file for file in found if file.path and max(len(file.path), len(file.old_path)) <= MAX_PATH_CHARS]
+    files = [
+        file for file in _changed_files(text) if file.path and max(len(file.path), len(file.old_path)) <= MAX_PATH_CHARS
+    ]
     if not files and text.strip():
         first = next(line for line in text.splitlines() if line.strip())
-        step = "Give the output of 'git diff'."
+        advice = "Give the output of 'git diff'."
         if first.startswith(("commit ", "From ")):
-            step = "Of a merge, give the output of 'git show -m --first-parent'."
+            advice = "Of a merge, give the output of 'git show -m --first-parent'."
         raise ConfigError(
-            f"This is not a diff: no line begins with 'diff --git' or '---'. It begins with {first[:80]!r}. {step}"
+            f"This is not a diff: no line begins with 'diff --git' or '---'. It begins with {first[:80]!r}. {advice}"
         )
     return tuple(files)
 
 
 def diff_title(text: str) -> str:
-    """The subject of the commit that ``git show`` or ``git format-patch`` prints above its diff; ``""`` without one."""
+    """The subject of the commit that ``git show`` and ``git format-patch`` print above the diff; ``""`` without one."""
     head = _COLOR.sub("", text[:MAX_HEAD_CHARS]).replace("\r\n", "\n").partition("\ndiff --git ")[0]
     if head.startswith(("diff ", "--- ")):
         return ""
@@ -218,52 +232,57 @@ _PATCH_MARK = re.compile(r"^\[PATCH[^\]]*\]\s*")
 
 def _changed_files(text: str) -> Iterator[FileChange]:
     lines = text.replace("\r\n", "\n").split("\n")
-    at, room, room_of_file = 0, MAX_LINES, MAX_FILE_LINES
+    at, lines_left, file_lines_left = 0, MAX_LINES, MAX_FILE_LINES
     file: FileChange | None = None
     while at < len(lines):
-        line, is_pair = lines[at], _is_pair(lines, at)
+        line, is_path_pair = lines[at], _is_path_pair(lines, at)
         git = _GIT.match(line)
-        # "---" and "+++" are those of a "diff --git" above, unless that has its lines already.
-        if git is not None or (is_pair and (file is None or file.hunks)):
+        # "---" and "+++" belong to the "diff --git" above them, unless that file has hunks already.
+        if git is not None or (is_path_pair and (file is None or file.hunks)):
             if file is not None:
                 yield file
-            file, room_of_file = FileChange("", ""), MAX_FILE_LINES
+            file, file_lines_left = FileChange("", ""), MAX_FILE_LINES
         if file is None:
             pass
         elif git is not None:
-            # the paths of "diff --git" where both are the same; of a renamed file, the lines below name them
+            # Two equal paths can be split at their middle. Of a renamed file, the lines below name the paths.
             half = len(git[1]) // 2
-            is_same = git[1][half : half + 1] == " "
-            file.old_path, file.path = _pair(git[1][:half], git[1][half + 1 :]) if is_same else ("", "")
-        elif is_pair:
-            file.old_path, file.path = _pair(line[4:], lines[at + 1][4:])
+            has_middle = git[1][half : half + 1] == " "
+            file.old_path, file.path = _paths(git[1][:half], git[1][half + 1 :]) if has_middle else ("", "")
+        elif is_path_pair:
+            file.old_path, file.path = _paths(line[4:], lines[at + 1][4:])
         elif (move := _MOVE.match(line)) is not None:
             setattr(file, "old_path" if move[1] == "from" else "path", _path(move[2]))
         elif _SUBMODULE.fullmatch(line):
             file.submodule = True
         elif (header := _HUNK.match(line)) is not None:
-            at, hunk = _hunk(lines, at + 1, header, min(room_of_file, room))
+            at, hunk = _read_hunk(lines, at + 1, header, min(file_lines_left, lines_left))
             file.hunks.append(hunk)
             size = len(hunk.added) + len(hunk.removed)
-            room, room_of_file = room - size, room_of_file - size
-            file.cut |= min(room, room_of_file) <= 0
+            lines_left, file_lines_left = lines_left - size, file_lines_left - size
+            file.cut |= min(lines_left, file_lines_left) <= 0
             continue
         at += 1
     if file is not None:
         yield file
 
 
-def _is_pair(lines: list[str], at: int) -> bool:
-    """Whether this line and the next are the paths of a file. A removed line begins with "---" too when its text begins
-    with "--": the two lines after it decide."""
+def _is_path_pair(lines: list[str], at: int) -> bool:
+    """Whether this line and the next name the paths of a file.
+
+    A removed line whose text begins with "--" begins with "---", too. So the two lines after it decide.
+    """
     first, *rest = lines[at : at + 3]
     return (
         first.startswith("--- ") and len(rest) == 2 and rest[0].startswith("+++ ") and _HUNK.match(rest[1]) is not None
     )
 
 
-def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[int, Hunk]:
-    """The hunk whose first line is at ``at``, and the place after it. ``room``: lines that may be kept."""
+def _read_hunk(lines: list[str], at: int, header: re.Match[str], max_lines: int) -> tuple[int, Hunk]:
+    """Read the hunk whose first line is ``lines[at]``. Returns the number of the line after it, and the hunk.
+
+    Of the added and removed lines, ``max_lines`` are kept.
+    """
     old, new = int(header[1]), int(header[3])
     old_left = int(header[2]) if header[2] is not None else 1
     new_left = int(header[4]) if header[4] is not None else 1
@@ -277,7 +296,7 @@ def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[
             continue
         if mark.strip("+- ") or (not mark and at == len(lines) - 1):
             break  # the diff was cut
-        has_room = len(added) + len(removed) < room
+        has_room = len(added) + len(removed) < max_lines
         if mark == "-":
             if has_room:
                 removed.append(Line(old, text))
@@ -293,23 +312,25 @@ def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[
     return at, Hunk(header[5].strip(), tuple(added), tuple(removed), tuple(context))
 
 
-def _pair(old: str, new: str) -> tuple[str, str]:
-    """The old and the new path, without git's prefixes where both have one. In place of ``/dev/null`` the other."""
-    paths = [_path(old), _path(new)]
-    named = [path for path in paths if path != _NULL]
-    if all(_PREFIX.match(path) for path in named):
-        named = [path[2:] for path in named]
-    return (named[0], named[-1]) if named else ("", "")
+def _paths(old: str, new: str) -> tuple[str, str]:
+    """The old and the new path, without git's prefixes if both have one.
+
+    A file that was added or removed has one path, which is returned twice.
+    """
+    paths = [path for path in (_path(old), _path(new)) if path != _NULL]
+    if all(_PREFIX.match(path) for path in paths):
+        paths = [path[2:] for path in paths]
+    return (paths[0], paths[-1]) if paths else ("", "")
 
 
 def _path(text: str) -> str:
-    """A path of a header, without quotes and time."""
+    """The path in a line of the header, without quotes and time."""
     text = text.split("\t")[0].strip()
-    return _unquoted(text[1:-1]) if len(text) > 1 and text[0] == text[-1] == '"' else text
+    return _unquote(text[1:-1]) if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def _unquoted(text: str) -> str:
-    """A path as C writes strings: git quotes bytes that are not ASCII."""
+def _unquote(text: str) -> str:
+    """A path that git quoted as a string of C: it does so for bytes that are not ASCII."""
 
     def byte(match: re.Match[bytes]) -> bytes:
         return bytes([int(match[1], 8) & 255]) if len(match[1]) == 3 else _ESCAPES.get(match[1], match[1])

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 @click.option(
     "--base",
     metavar="REV",
-    help="The change of the work tree since the branch left REV (default: the remote's default branch, else HEAD).",
+    help="Examine the work tree since the branch left REV (default: the remote's default branch, else HEAD).",
 )
-@click.option("--staged", is_flag=True, help="The change that is staged for the next commit.")
+@click.option("--staged", is_flag=True, help="Examine the change that is staged for the next commit.")
 @click.option(
     "--title", metavar="TEXT", default="", help="The subject of the change (default: the subjects of its commits)."
 )
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
-    help="Findings with a lower confidence are left out (default: impact.min_confidence).",
+    help="Leave out findings with a lower confidence (default: impact.min_confidence).",
 )
 @click.option("--github", is_flag=True, help="Print annotations, as GitHub Actions reads them.")
 @click.option("--gitlab", is_flag=True, help="Print a report for GitLab's Code Quality.")
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "--fail/--no-fail",
     "fails",
     default=None,
-    help="Exit with 1 when a section is likely concerned (default: yes; with --github or --gitlab: no).",
+    help="Exit with 1 if a section is probably wrong (default: yes; with --github or --gitlab: no).",
 )
 @options.as_json
 @options.quiet
@@ -63,10 +63,10 @@ def command(
     quiet: bool,
     diff: str | None,
 ) -> int:
-    """List the sections of the documentation that a change of code probably makes wrong, without a model.
+    """List the sections of the documentation that a change of code probably makes wrong, without a language model.
 
-    DIFF is a file with a unified diff, and '-' reads it from standard input. Without it, the change in this git
-    repository is examined. Exit code 0: nothing is likely, 1: something is, 2: an error.
+    DIFF is a file with a unified diff, or '-' for standard input. Without it, the change in this git repository is
+    examined. Exit code 0: no section is probably wrong, 1: some are, 2: an error.
     """
     from anvil.impact import change
     from anvil.impact.assessment import assess
@@ -76,13 +76,14 @@ def command(
     if as_json + github + gitlab > 1:
         raise click.UsageError("--json, --github and --gitlab all print to standard output. Give one of them.")
     repository_folder = Path.cwd()
-    chosen = change.from_text(diff) if diff is not None else change.from_git(repository_folder, base, staged)
+    examined = change.from_file(diff) if diff is not None else change.from_git(repository_folder, base, staged)
     with options.open_index(replace(given, build_first=False)) as opened:
         impact = assess(
-            chosen.diff, opened, title=title or chosen.title, repository=repository_folder, before=chosen.before
+            examined.diff, opened, title=title or examined.title, repository=repository_folder, before=examined.before
         )
-        least = opened.config.table(ImpactOptions).min_confidence if min_confidence is None else min_confidence
-        likely = impact.at_least(least)
+        if min_confidence is None:
+            min_confidence = opened.config.table(ImpactOptions).min_confidence
+        likely = impact.at_least(min_confidence)
         if as_json:
             output.print_json(
                 {
@@ -101,7 +102,7 @@ def command(
             else:
                 registry.part("runner of a CI job")(output.say, None, None).show(notes)
         else:
-            _print(impact, likely, opened, chosen.name, quiet)
+            _print(impact, likely, opened, examined.name, quiet)
     fails = not (github or gitlab) if fails is None else fails
     return NO if likely and fails else OK
 
@@ -109,7 +110,7 @@ def command(
 def _print(impact: Impact, likely: tuple[AffectedSection, ...], opened: Anvil, name: str, quiet: bool) -> None:
     folder = output.relative(os.path.abspath(opened.folder or "."))
     for number, finding in enumerate(likely, 1):
-        location = output.style(_place(finding, folder), "cyan")
+        location = output.style(_location(finding, folder), "cyan")
         output.say(f"{number}. {location}  confidence {finding.confidence:.2f}")
         output.say(f"   {full_heading(finding.title, finding.heading_path)}")
         for reason in finding.reasons:
@@ -125,7 +126,7 @@ def _print(impact: Impact, likely: tuple[AffectedSection, ...], opened: Anvil, n
     if impact.done:
         output.say("The change edits already:")
         for finding in impact.done:
-            output.say(f"   {_place(finding, folder)}  {full_heading(finding.title, finding.heading_path)}")
+            output.say(f"   {_location(finding, folder)}  {full_heading(finding.title, finding.heading_path)}")
         output.say()
     sections = counted(len(likely), "section") if likely else "no section"
     if impact.files:
@@ -136,5 +137,5 @@ def _print(impact: Impact, likely: tuple[AffectedSection, ...], opened: Anvil, n
         output.warn(note)
 
 
-def _place(finding: AffectedSection, folder: str) -> str:
+def _location(finding: AffectedSection, folder: str) -> str:
     return at_line(os.path.join(folder, finding.path) if folder != "." else finding.path, finding.line)

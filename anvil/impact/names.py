@@ -1,8 +1,7 @@
-"""Names in the changed lines of code, what they are, and how they changed. For any language, by regular expressions.
+"""Names in the changed lines of code, of any language: their kinds, and how they changed. By regular expressions.
 
-A name that documentation may have is one that users meet: a function, class, flag, setting, environment variable,
-route, or the text of a message. What a name is, is guessed from the line; the evidence weighs it by how rare it is in
-the pages.
+Documentation has the names that users meet: functions, classes, flags, settings, environment variables, routes and the
+texts of messages. The kind of a name is guessed from its line. The rarer a name is in the pages, the more it weighs.
 """
 
 from __future__ import annotations
@@ -18,29 +17,30 @@ from anvil.impact.change import FileChange, Hunk, Line
 from anvil.text.query import compound_parts, words
 
 PublicKind = Literal["flag", "variable", "setting", "route"]
-"""What users of a program meet; ``variable``: of the environment."""
+"""Kinds of names that users of a program meet. ``variable``: an environment variable."""
 NameKind = Literal[PublicKind, "definition", "identifier", "word", "text"]
-"""``definition``: of a function, class or constant. ``text``: a message or help text."""
+"""``definition``: of a function, class or constant. ``word``: a string that is an identifier. ``text``: a message or
+help text."""
 How = Literal["removed", "renamed", "value", "added", "touched", "near"]
-"""How a name changed. ``value``: its default, or another literal beside it. ``touched``: a line with it. ``near``: a
-line next to it, or the function that it names."""
+"""How a name changed. ``value``: its default or another literal in its line changed. ``touched``: its line was edited.
+``near``: it is defined next to a changed line, or is the function around it."""
 
 MAX_NAMES = 600
-"""Names of a change that are looked up, the most telling first."""
+"""Names of a change that are looked up, the most significant first."""
 MAX_TEXTS = 60
 """Messages and help texts of a change that are looked up."""
 MAX_PROSE = 12
 """Sentences that a change adds in comments and help texts, for a search."""
 MAX_ESCAPES = 20
-"""Backslashes of a line of code; of more, none is read."""
+"""Backslashes of a line of code. Of a line with more, they are ignored."""
 MIN_TEXT_WORDS, MIN_TEXT_CHARS = 3, 14
-"""Words and characters of a string from which on it is a text for people."""
+"""The fewest words and characters of a string that is a text for people."""
 MIN_PROSE_WORDS, MIN_PROSE_CHARS = 5, 25
-"""Words of a sentence, and characters of a line that is one, in comments and docstrings."""
+"""The fewest words of a sentence, and characters of a line of prose, in comments and docstrings."""
 MAX_PROSE_CHARS = 400
 """Characters of a sentence that are searched."""
 MAX_NAMED_LINE_CHARS = 400
-"""Of a longer line, which is data, only flags at its begin are read."""
+"""A longer line is data: only the flags in its first characters are read."""
 MAX_NAME_CHARS = 80
 
 _FLAG = lazy_pattern(r"(?<![\w-])--[a-zA-Z][\w-]*[a-zA-Z0-9]\b")
@@ -120,12 +120,12 @@ _STOP = frozenset(
     use using val value values var vec version virtual void where while with yield
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
-"""Words of programming languages, and names that are in each program: they say nothing alone."""
+"""Words of programming languages, and names that nearly each program has. Alone, they identify nothing."""
 
 
 class Name(NamedTuple):
-    """A name in a change. ``path`` and ``line``: where it is, in the new file or, when removed, in the old one.
-    ``defined``: the line defines it, so that users can meet it. ``is_new``: no removed line has it."""
+    """A name in a change. ``path`` and ``line``: in the new file or, for a removed name, in the old file.
+    ``defined``: whether the line defines it, so that users can meet it. ``is_new``: whether no removed line has it."""
 
     text: str
     kind: NameKind
@@ -137,8 +137,8 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """What changed lines name. ``texts``: of messages and helps, without placeholders at their ends. ``prose``:
+class ChangedNames:
+    """The names in changed lines. ``texts``: messages and help texts, without placeholders at their ends. ``prose``:
     sentences that the change adds in comments and help texts."""
 
     names: tuple[Name, ...]
@@ -147,45 +147,45 @@ class Named:
 
 
 HOW_ORDER: tuple[How, ...] = ("removed", "renamed", "value", "added", "touched", "near")
-"""The first is kept of a name that changed in several ways."""
+"""If a name changed in several ways, the first of them is kept."""
 KIND_WEIGHT: dict[NameKind, float] = {
     **dict.fromkeys(("flag", "variable", "route"), 1.0),
     **dict.fromkeys(("setting", "definition"), 0.9),
     "word": 0.8,
     "identifier": 0.7,
 }
-"""How much a name of a kind says. On the commits that ``ranking.WEIGHTS`` is from, kinds hardly differ: .857 of the
-commits with these, .862 with a fitted weight for each kind, have a page of theirs in the first three."""
+"""The weight of a name of each kind, 0 to 1. On the commits that ``ranking.WEIGHTS`` is from, kinds hardly differ: .857
+of the commits have a page of theirs in the first three with these weights, .862 with a fitted weight for each kind."""
 
 
 def public_kind(name: Name) -> PublicKind | None:
-    """As what users meet a name that its line defines; None for one that they do not meet."""
+    """The kind of a name that users meet and that its line defines; None for other names."""
     kind = name.kind
     return kind if name.defined and kind in ("flag", "variable", "route", "setting") else None
 
 
 def is_public_gone(name: Name) -> bool:
-    """Whether a public name goes, or has another value: that makes text about it wrong."""
+    """Whether a public name was removed, renamed or got another value, which makes text about it wrong."""
     return public_kind(name) is not None and name.how in ("removed", "renamed", "value") and not name.is_new
 
 
 def _rank(name: Name) -> tuple[bool, int, float]:
-    """The order of names, the most telling first."""
+    """The sort key of names: the most significant first."""
     return not name.defined, HOW_ORDER.index(name.how), -KIND_WEIGHT[name.kind]
 
 
-def read(files: Iterable[FileChange]) -> Named:
-    """What the changed lines of files name, the most telling first. Within the limits of this module."""
+def read(files: Iterable[FileChange]) -> ChangedNames:
+    """The names in the changed lines of files, the most significant first, within the limits of this module."""
     changes = list(files)
     added, removed = set[str](), set[str]()
-    spots: list[tuple[FileChange, Hunk, list[Name], list[Name]]] = []
+    hunks: list[tuple[FileChange, Hunk, list[Name], list[Name]]] = []
     for file in changes:
         for hunk in file.hunks:
-            new = [spot for line in hunk.added for spot in _spots(line, file.path)]
-            old = [spot for line in hunk.removed for spot in _spots(line, file.path)]
-            spots.append((file, hunk, new, old))
-            added.update(spot.text for spot in new)
-            removed.update(spot.text for spot in old)
+            new = [name for line in hunk.added for name in _names_in_line(line, file.path)]
+            old = [name for line in hunk.removed for name in _names_in_line(line, file.path)]
+            hunks.append((file, hunk, new, old))
+            added.update(name.text for name in new)
+            removed.update(name.text for name in old)
     names: dict[tuple[str, NameKind], Name] = {}
 
     def keep(name: Name) -> None:
@@ -193,35 +193,38 @@ def read(files: Iterable[FileChange]) -> Named:
         if before is None or _rank(name) < _rank(before):
             names[name.text, name.kind] = name
 
-    for file, hunk, new, old in spots:
-        renames, valued = _pairs(hunk)
+    for file, hunk, new, old in hunks:
+        renames, with_new_value = _renames_and_values(hunk)
         sides: tuple[tuple[How, list[Name], set[str], Collection[str]], ...] = (
             ("removed", old, added, renames.keys()),
             ("added", new, removed, set(renames.values())),
         )
-        for alone, side, elsewhere, renamed in sides:
-            for spot in side:
-                # a name on both sides was moved, or stands in a line that was edited
-                is_alone, how = spot.text not in elsewhere, alone
-                if spot.text in renamed:
+        for side_change, side, other_side, renamed in sides:
+            for name in side:
+                # A name on both sides was moved, or its line was edited.
+                is_on_one_side, how = name.text not in other_side, side_change
+                if name.text in renamed:
                     how = "renamed"
-                elif not is_alone:
-                    how = "value" if spot.text in valued else "touched"
-                keep(spot._replace(how=how, is_new=is_alone and side is new))
-        for spot in _around(hunk, file.path):
-            if spot.text not in added and spot.text not in removed:
-                keep(spot)
+                elif not is_on_one_side:
+                    how = "value" if name.text in with_new_value else "touched"
+                keep(name._replace(how=how, is_new=is_on_one_side and side is new))
+        for name in _names_near(hunk, file.path):
+            if name.text not in added and name.text not in removed:
+                keep(name)
     ranked = sorted(names.values(), key=lambda name: (_rank(name), name.path, name.line, name.text))
-    return Named(tuple(ranked[:MAX_NAMES]), tuple(_texts(changes)[:MAX_TEXTS]), tuple(_prose(changes))[:MAX_PROSE])
+    return ChangedNames(
+        tuple(ranked[:MAX_NAMES]), tuple(_texts(changes)[:MAX_TEXTS]), tuple(_prose(changes))[:MAX_PROSE]
+    )
 
 
-def parts(name: str) -> list[str]:
+def name_words(name: str) -> list[str]:
     """The words of a name in lower case: ``--maxFileSize`` -> ``max``, ``file``, ``size``."""
     return [part.lower() for word in words(name) for part in (compound_parts(word) if word.isascii() else ()) or [word]]
 
 
-def _plain(text: str) -> str:
-    """A line for the patterns of strings. One with many escapes is data: without them, an open quote is read once."""
+def _limit_escapes(text: str) -> str:
+    """A line for the patterns of strings. A line with many backslashes is data, and loses them: with them, the patterns
+    would read it again from each open quote."""
     return text if text.count("\\") <= MAX_ESCAPES else text.replace("\\", " ")
 
 
@@ -229,19 +232,19 @@ def _strings(text: str) -> list[str]:
     return [next(part for part in match.groups() if part is not None) for match in _STRING.finditer(text)]
 
 
-def _spots(line: Line, path: str) -> Iterator[Name]:
-    """The names in a line, each once, as what it surely is, as if a line next to it had changed."""
-    text = _plain(line.text)
+def _names_in_line(line: Line, path: str) -> Iterator[Name]:
+    """The names in a line, each once, with its surest kind. Their ``how`` is ``near``."""
+    text = _limit_escapes(line.text)
     # A comment defines nothing, but its examples show flags.
     if len(text) > MAX_NAMED_LINE_CHARS or _COMMENT.match(text):
         text = text[:MAX_NAMED_LINE_CHARS]
         for match in _FLAG.finditer(text):
             yield Name(match[0], "flag", "near", path, line.number)
         return
-    seen: set[str] = set()
+    seen = set[str]()
     is_data = path.endswith(_DATA_ENDINGS)
     for name, kind, is_defined in _readings(text, is_data, is_data and _OF_TOOL.search(path) is None):
-        if name not in seen and _is_telling(name, kind):
+        if name not in seen and _is_searchable(name, kind):
             seen.add(name)
             yield Name(name, kind, "near", path, line.number, is_defined)
 
@@ -253,14 +256,16 @@ _OF_TOOL = lazy_pattern(
     r"azure-pipelines|appveyor|bitbucket-pipelines|cloudbuild|codecov|crowdin|dependabot|environment|pnpm-workspace|"
     r"docker-compose|compose)(?:\.[\w-]+)*\.[a-z0-9]+$)"
 )
-"""Files of data that configure other programs, such as a package manager, CI, a linter or Kubernetes, or hold
-translations: their keys are no settings of this project."""
+"""Files of data whose keys are no settings of this project: translations, and the configuration of other programs, such
+as a package manager, CI, a linter or Kubernetes."""
 _DATA_ENDINGS = (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties", ".env", ".jsonc", ".json5")
 
 
 def _readings(text: str, is_data: bool, has_own_keys: bool) -> Iterator[tuple[str, NameKind, bool]]:
-    """(name, what it may be, whether the line defines it), the surest reading first. ``is_data``: it is no code.
-    ``has_own_keys``: its keys are settings of this project."""
+    """(name, its possible kind, whether the line defines it), the surest first. A name may come with several kinds.
+
+    ``is_data``: whether the file is data and not code. ``has_own_keys``: whether its keys are settings of this project.
+    """
     strings = _strings(text)
     yield from _public_readings(text, strings)
     for pattern in (_TAG, _DECLARED):
@@ -280,7 +285,7 @@ def _readings(text: str, is_data: bool, has_own_keys: bool) -> Iterator[tuple[st
 
 
 def _public_readings(text: str, strings: Sequence[str]) -> Iterator[tuple[str, NameKind, bool]]:
-    """What users of a program may meet: flags, environment variables and routes."""
+    """The names that users of a program may meet: flags, environment variables and routes."""
     defines_flag = _FLAG_DEFINITION.search(text) is not None
     for match in _FLAG.finditer(text):
         yield match[0], "flag", defines_flag
@@ -295,13 +300,13 @@ def _public_readings(text: str, strings: Sequence[str]) -> Iterator[tuple[str, N
         elif len(string) > 2 and _ROUTE.fullmatch(string) and "//" not in string:
             yield string, "route", defines_route
     if reads_environment:
-        assigned = _ASSIGNED.match(text)  # the code's own name for what it reads
+        assigned = _ASSIGNED.match(text)  # the constant to which the code assigns the value of the variable
         for match in _VARIABLE.finditer(text, assigned.end() if assigned else 0):
             yield match[0], "variable", "environ" in text or "env" in text
 
 
 def _definition(text: str) -> tuple[str, NameKind, bool] | None:
-    """What a line of code defines, by the first pattern that fits, the surest first."""
+    """The name that a line of code defines, by the surest pattern that fits."""
     if (definition := _DEFINITION.match(text) or _MEMBER.match(text)) is not None:
         return definition["name"], "definition", True
     if (field := _FIELD.match(text)) is not None:
@@ -309,8 +314,8 @@ def _definition(text: str) -> tuple[str, NameKind, bool] | None:
     return None
 
 
-def _is_telling(name: str, kind: NameKind) -> bool:
-    """Whether a name can be looked up: it is no word of the language, and long enough."""
+def _is_searchable(name: str, kind: NameKind) -> bool:
+    """Whether a name can be looked up: it is long enough, and not a word of a programming language."""
     bare = name.strip("-_$/")
     if len(bare) < 3 or len(name) > MAX_NAME_CHARS or name.isdigit():
         return False
@@ -319,47 +324,47 @@ def _is_telling(name: str, kind: NameKind) -> bool:
     return bare.lower() not in _STOP
 
 
-def _pairs(hunk: Hunk) -> tuple[dict[str, str], set[str]]:
-    """Old name -> new name of the renames in a hunk, and the names in lines of which only a literal changed.
+def _renames_and_values(hunk: Hunk) -> tuple[dict[str, str], set[str]]:
+    """Old name -> new name of the renames in a hunk, and the names in lines in which only literals changed.
 
-    Two lines belong together when they are equal but for literals, or but for one name.
+    A removed and an added line belong together if they differ only in literals or in one name.
     """
     renames: dict[str, str] = {}
-    valued: set[str] = set()
+    with_new_value = set[str]()
     by_shape: dict[str, list[str]] = defaultdict(list)
     for line in hunk.added:
         by_shape[_shape(line.text)].append(line.text)
     for line in hunk.removed:
-        waiting = by_shape.get(_shape(line.text))
-        if not waiting:
+        added_lines = by_shape.get(_shape(line.text))
+        if not added_lines:
             continue
-        new = waiting.pop(0)
+        new = added_lines.pop(0)
         if new.split() == line.text.split():
             continue
-        before, after = _TOKEN.findall(_plain(line.text)), _TOKEN.findall(_plain(new))
-        # not strict: of one shape are also "a-true", one token, and "x-1", which is two
+        before, after = _TOKEN.findall(_limit_escapes(line.text)), _TOKEN.findall(_limit_escapes(new))
+        # not strict: lines of one shape can have other numbers of tokens, such as "a-true" with one and "x-1" with two
         differing = {(old, now) for old, now in zip(before, after, strict=False) if old != now}
         if all(_LITERAL.fullmatch(old) and _LITERAL.fullmatch(now) for old, now in differing):
-            valued.update(spot.text for spot in _spots(Line(0, new), ""))
-            inner = [(_bare(old), _bare(now)) for old, now in differing]
-            differing = {(old, now) for old, now in inner if old and now}
+            with_new_value.update(name.text for name in _names_in_line(Line(0, new), ""))
+            string_names = [(_string_name(old), _string_name(now)) for old, now in differing]
+            differing = {(old, now) for old, now in string_names if old and now}
         if len(differing) == 1:
             old_name, new_name = next(iter(differing))
             if _is_name(old_name) and _is_name(new_name):
                 renames[old_name] = new_name
-    return renames, valued
+    return renames, with_new_value
 
 
 def _shape(line: str) -> str:
-    """A line with ``@`` for each name and literal."""
-    return " ".join(_IDENTIFIER.sub("@", _LITERAL.sub("@", _plain(line))).split())
+    """A line with ``@`` in place of each name and literal."""
+    return " ".join(_IDENTIFIER.sub("@", _LITERAL.sub("@", _limit_escapes(line))).split())
 
 
 _TOKEN = lazy_pattern(f"{_LITERAL.pattern}|{_IDENTIFIER.pattern}")
 
 
-def _bare(literal: str) -> str:
-    """The text of a string literal that is a name or a flag; ``""`` for others."""
+def _string_name(literal: str) -> str:
+    """The text of a string literal that is a name or a flag; ``""`` for other literals."""
     text = literal[1:-1] if literal[:1] in "\"'`" else ""
     return text if _is_name(text) else ""
 
@@ -368,18 +373,21 @@ def _is_name(text: str) -> bool:
     return bool(re.fullmatch(r"(?:--)?[A-Za-z_$/][\w$/.{}:-]*", text)) and len(text) > 2
 
 
-def _around(hunk: Hunk, path: str) -> Iterator[Name]:
-    """What the lines around a change define: the function of its header, and definitions within two lines of it."""
-    changed = {line.number for line in hunk.added or hunk.removed}  # the numbers of the old file are near enough
+def _names_near(hunk: Hunk, path: str) -> Iterator[Name]:
+    """The names near a change: the function in its header, and definitions, flags and variables within two lines."""
+    # Without added lines, the numbers of the old file are near enough to those of the context in the new file.
+    changed = {line.number for line in hunk.added or hunk.removed}
     if hunk.header:
-        yield from (spot for spot in _spots(Line(0, hunk.header), path) if spot.defined)
+        yield from (name for name in _names_in_line(Line(0, hunk.header), path) if name.defined)
     for line in hunk.context:
         if any(line.number + step in changed for step in (-2, -1, 1, 2)):
-            yield from (spot for spot in _spots(line, path) if spot.defined or spot.kind in ("flag", "variable"))
+            yield from (
+                name for name in _names_in_line(line, path) if name.defined or name.kind in ("flag", "variable")
+            )
 
 
 def _texts(files: Sequence[FileChange]) -> list[Name]:
-    """Strings for people, each once, removed ones first: the pages may quote them."""
+    """Texts for people that the pages may quote, each once, removed texts first."""
     texts: dict[str, Name] = {}
     new = {text for file in files for line in file.added for text in _fragments(line.text)}
     sides: tuple[How, ...] = ("removed", "added")
@@ -393,8 +401,8 @@ def _texts(files: Sequence[FileChange]) -> list[Name]:
 
 
 def _fragments(line: str) -> Iterator[str]:
-    """The texts in a line: of each string for people, the longest part without a placeholder."""
-    for string in _strings(_plain(line)):
+    """The texts for people in a line: the longest part without a placeholder of each string."""
+    for string in _strings(_limit_escapes(line)):
         longest = max(_PLACEHOLDER.split(string), key=len).strip(" .,:;!?'\"`()[]")
         if len(longest) >= MIN_TEXT_CHARS and len(words(longest)) >= MIN_TEXT_WORDS and " " in longest:
             yield longest
@@ -413,7 +421,7 @@ def _prose(files: Sequence[FileChange]) -> Iterator[str]:
                 text = comment[1].strip()
                 for end in _COMMENT_ENDS:
                     text = text.removesuffix(end).rstrip()
-            if text and line.number == last + 1:  # a comment over several lines is one text
+            if text and line.number == last + 1:  # neighbouring lines of a comment are one text
                 block.append(text)
             else:
                 candidates.setdefault(" ".join(block))
@@ -432,9 +440,9 @@ _CODE_MARKS = lazy_pattern(r"[;{}=()\[\]<>|&]|=>|->|::")
 
 
 def _is_sentence(line: str) -> bool:
-    """Whether a line is prose, such as one of a docstring: several plain words, and hardly any marks of code."""
+    """Whether a line is prose, such as a line of a docstring: several plain words, and hardly any marks of code."""
     text = line.strip()
     if len(text) < MIN_PROSE_CHARS or text[0] in "\"'@<{":
         return False
-    plain = [word for word in text.split() if word.strip(".,:;`'\"()").isalpha()]
-    return len(plain) >= MIN_PROSE_WORDS and len(_CODE_MARKS.findall(text)) <= 2
+    plain_words = [word for word in text.split() if word.strip(".,:;`'\"()").isalpha()]
+    return len(plain_words) >= MIN_PROSE_WORDS and len(_CODE_MARKS.findall(text)) <= 2

@@ -1,7 +1,7 @@
-"""All evidence of a change together: which sections it probably concerns, best first, and how sure that is.
+"""The sections that a change probably concerns, ranked by confidence, from all evidence together.
 
-The features of a page are summed with fixed weights, and a logistic function makes a probability of the sum. The
-weights are those of a logistic regression; see :data:`WEIGHTS`.
+The weighted sum of the features of a page is turned into a probability by a logistic function. The weights are those of
+a logistic regression; see :data:`WEIGHTS`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from anvil.search.confidence import logistic
 from anvil.values import ROOT
 
 ChangeFeature = str
-"""What is weighed of a change as a whole, a key of :data:`CHANGE_WEIGHTS`."""
+"""A feature of a change as a whole that is weighed: a key of :data:`CHANGE_WEIGHTS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedSection:
     """A section that a change probably concerns.
 
-    ``path``: the page, from the documentation folder. ``title``: of the page. ``line``: 1-based, in the source file;
-    None where the text stands in none. ``confidence``: 0 to 1. ``reasons``: clauses for people, the strongest first.
+    ``path``: of the page, from the documentation folder. ``title``: of the page. ``line``: 1-based, in the source file;
+    None if it is unknown. ``confidence``: 0 to 1. ``reasons``: clauses for people, the strongest first.
     """
 
     path: str
@@ -38,7 +38,7 @@ class AffectedSection:
 
 
 INTERCEPT, OF_PAGES = -5.67, -0.24
-"""The log-odds of a page without any evidence, and what is added for the natural logarithm of the number of pages."""
+"""The log-odds of a page without any evidence, and the weight of the natural logarithm of the number of pages."""
 WEIGHTS: dict[Feature, float] = {
     "public name gone": 6.0,
     "name gone": 0.5,
@@ -57,11 +57,11 @@ WEIGHTS: dict[Feature, float] = {
     "often changed": 1.76,
     "prose": 0.82,
 }
-"""Feature -> what it adds to the log-odds that a page is concerned, at full strength, in a change that concerns any.
+"""Feature -> its weight at full strength in the log-odds that a change which concerns any page concerns this page.
 
-A logistic regression over 160 commits of eight projects that changed pages, by ``benchmarks/impact.py --fit``. Set by
-hand are ``public name gone``, which is too rare to be fitted, and ``name gone``, for which the regression has 0:
-authors often leave pages with such names as they are, but those are wrong.
+From a logistic regression over 160 commits of eight projects that changed pages, by ``benchmarks/impact.py --fit``. Two
+weights are set by hand. ``public name gone`` is too rare to be fitted. For ``name gone`` the regression has 0, because
+authors often leave pages with such names as they are, although these pages are wrong.
 """
 CHANGE_INTERCEPT = -2.65
 """The log-odds that a change of code concerns any page, where one of four changes does."""
@@ -79,20 +79,21 @@ CHANGE_WEIGHTS: dict[ChangeFeature, float] = {
     "joint change": 3.86,
     "prose": 1.2,
 }
-"""Feature of a change -> what it adds to them. A logistic regression over 897 commits of 29 projects, each with and
-without its title, by ``benchmarks/impact.py --unsorted --fit``. ``breaking`` and ``public name gone`` are by hand."""
+"""Feature of a change -> its weight in these log-odds. From a logistic regression over 897 commits of 29 projects, each
+with and without its title, by ``benchmarks/impact.py --unsorted --fit``. ``breaking`` and ``public name gone`` are set
+by hand."""
 MAX_SECTIONS_OF_PAGE = 3
 """Sections of a page that are named."""
 SECTION_FLOOR = 0.6
 """A further section of a page is named with at least this share of the evidence of its first."""
 EDITED_PAGE = 0.6
-"""What is left of the confidence in a section of a page that the same change edits elsewhere: its author saw it."""
+"""Factor for a section of a page that the same change edits elsewhere, because its author saw the page."""
 MAX_FINDINGS = 60
 """Findings of a change."""
 MAX_REASONS = 4
 """Reasons of a finding."""
 REASON_SHARE = 0.15
-"""A reason is named that weighs at least this share of the strongest."""
+"""A reason is named if it weighs at least this share of the strongest reason."""
 MIN_CONFIDENCE = 0.0001
 """Weaker findings are left out."""
 
@@ -103,31 +104,36 @@ def findings(
     docs: IndexedPages,
     edited: Mapping[str, frozenset[str]],
 ) -> tuple[tuple[AffectedSection, ...], tuple[AffectedSection, ...]]:
-    """The findings, best first, and those in sections that the change edits. ``change``: the features of the
-    change as a whole. ``edited``: page -> breadcrumbs of the sections that the change edits."""
-    of_page: dict[str, list[Evidence]] = defaultdict(list)
-    for each in evidence:
-        if each.strength > 0:
-            of_page[each.path].append(each)
-    # How sure a finding is: that the change concerns any page, times that it concerns this one if so.
-    needed = need(change)
+    """The findings in sections that the change does not edit, and in sections that it edits, both best first.
+
+    ``change``: the features of the change as a whole. ``edited``: page -> breadcrumbs of its edited sections.
+    """
+    by_page: dict[str, list[Evidence]] = defaultdict(list)
+    for piece in evidence:
+        if piece.strength > 0:
+            by_page[piece.path].append(piece)
+    # confidence = P(the change concerns any page) * P(it concerns this page, if it concerns any)
+    any_page = change_probability(change)
     ranked: list[AffectedSection] = []
-    for path in sorted(of_page):
-        confidence = needed * logistic(log_odds(features(of_page[path]), len(docs.titles)))
-        ranked += _of_page(path, of_page[path], confidence, docs, edited.get(path))
+    for path in sorted(by_page):
+        confidence = any_page * logistic(log_odds(features(by_page[path]), len(docs.titles)))
+        ranked += _page_findings(path, by_page[path], confidence, docs, edited.get(path))
     ranked.sort(key=lambda finding: (-finding.confidence, finding.path, finding.line or 0, finding.heading_path))
     done = [finding for finding in ranked if finding.heading_path in edited.get(finding.path, ())]
-    rest = [finding for finding in ranked if finding.heading_path not in edited.get(finding.path, ())]
-    return tuple(rest[:MAX_FINDINGS]), tuple(done[:MAX_FINDINGS])
+    open_findings = [finding for finding in ranked if finding.heading_path not in edited.get(finding.path, ())]
+    return tuple(open_findings[:MAX_FINDINGS]), tuple(done[:MAX_FINDINGS])
 
 
 def features(evidence: Iterable[Evidence]) -> dict[Feature, float]:
-    """Feature -> its strength over all evidence of a page or section: the root of the sum of squares, so that many weak
-    pieces do not make a strong one. Of pieces about the same subject, the strongest counts."""
+    """Feature -> its strength over all evidence of a page or section.
+
+    It is the root of the sum of squares, so that many weak pieces of evidence do not make a strong one. Of the pieces
+    about one subject, the strongest counts.
+    """
     strongest: dict[tuple[Feature, str], float] = {}
-    for each in evidence:
-        key = (each.feature, each.subject)
-        strongest[key] = max(strongest.get(key, 0.0), each.strength)
+    for piece in evidence:
+        key = (piece.feature, piece.subject)
+        strongest[key] = max(strongest.get(key, 0.0), piece.strength)
     squares: dict[Feature, float] = defaultdict(float)
     for (feature, _), strength in strongest.items():
         squares[feature] += strength * strength
@@ -135,65 +141,64 @@ def features(evidence: Iterable[Evidence]) -> dict[Feature, float]:
 
 
 def log_odds(strengths: Mapping[Feature, float], pages: int) -> float:
-    """The log-odds that a page with these features, of so many pages, is concerned by a change that concerns any."""
+    """The log-odds that a change which concerns any of so many pages concerns the page with these features."""
     return INTERCEPT + OF_PAGES * math.log(max(2, pages)) + weight(strengths)
 
 
 def weight(strengths: Mapping[Feature, float]) -> float:
-    """What these features add to the log-odds of a page."""
+    """The part of these features in the log-odds of a page."""
     return sum(WEIGHTS[feature] * strength for feature, strength in sorted(strengths.items()))
 
 
-def need(change: Mapping[ChangeFeature, float]) -> float:
+def change_probability(change: Mapping[ChangeFeature, float]) -> float:
     """The probability that a change concerns any page, from the features of the change as a whole."""
     return logistic(CHANGE_INTERCEPT + sum(CHANGE_WEIGHTS[name] * value for name, value in sorted(change.items())))
 
 
-def _of_page(
+def _page_findings(
     path: str, evidence: list[Evidence], confidence: float, docs: IndexedPages, edited: frozenset[str] | None
 ) -> list[AffectedSection]:
-    """The findings of one page: its best sections, or its first one where no section is known."""
+    """The findings of one page: its best sections, or its first section if all evidence is for the whole page."""
     if confidence < MIN_CONFIDENCE:
         return []
     sections = docs.sections(path)
     lines = {section.heading_path: section.start_line for section in sections}
-    of_section: dict[str, list[Evidence]] = defaultdict(list)
-    for each in evidence:
-        if each.heading_path is not None:
-            of_section[each.heading_path].append(each)
-    if not of_section:
-        of_section[sections[0].heading_path if sections else ROOT] = []
-    weights = {heading: weight(features(own)) for heading, own in of_section.items()}
+    by_section: dict[str, list[Evidence]] = defaultdict(list)
+    for piece in evidence:
+        if piece.heading_path is not None:
+            by_section[piece.heading_path].append(piece)
+    if not by_section:
+        by_section[sections[0].heading_path if sections else ROOT] = []
+    weights = {heading: weight(features(own)) for heading, own in by_section.items()}
     order = sorted(weights, key=lambda heading: (-weights[heading], lines.get(heading) or 0, heading))
-    whole = [each for each in evidence if each.heading_path is None]
-    concerned = []
-    for number, heading in enumerate(order):
+    whole_page = [piece for piece in evidence if piece.heading_path is None]
+    affected = []
+    for rank, heading in enumerate(order):
         share = weights[heading] / weights[order[0]] if weights[order[0]] else 1.0
         is_edited = edited is not None and heading in edited
-        if number and not is_edited and (number >= MAX_SECTIONS_OF_PAGE or share < SECTION_FLOOR):
+        if rank and not is_edited and (rank >= MAX_SECTIONS_OF_PAGE or share < SECTION_FLOOR):
             continue
-        own_confidence = confidence * share * (EDITED_PAGE if edited is not None and not is_edited else 1.0)
-        strongest = sorted(
-            [*of_section[heading], *whole], key=lambda each: (-each.strength * WEIGHTS[each.feature], each.reason)
-        )
-        least = REASON_SHARE * (strongest[0].strength * WEIGHTS[strongest[0].feature] if strongest else 0.0)
-        telling = [each for each in strongest if each.strength * WEIGHTS[each.feature] >= least]
-        line = next((each.line for each in strongest if each.line is not None), lines.get(heading))
-        concerned.append(
+        section_confidence = confidence * share * (EDITED_PAGE if edited is not None and not is_edited else 1.0)
+        pieces = [*by_section[heading], *whole_page]
+        weighted = [(piece.strength * WEIGHTS[piece.feature], piece) for piece in pieces]
+        weighted.sort(key=lambda pair: (-pair[0], pair[1].reason))
+        min_weight = REASON_SHARE * weighted[0][0] if weighted else 0.0
+        reasons = dict.fromkeys(piece.reason for own_weight, piece in weighted if own_weight >= min_weight)
+        affected.append(
             AffectedSection(
                 path,
                 heading,
                 docs.titles.get(path, ""),
-                line,
-                round(own_confidence, 4),
-                tuple(dict.fromkeys(each.reason for each in telling))[:MAX_REASONS],
+                next((piece.line for _, piece in weighted if piece.line is not None), lines.get(heading)),
+                round(section_confidence, 4),
+                tuple(reasons)[:MAX_REASONS],
             )
         )
-    return concerned
+    return affected
 
 
 MAX_WORDS = 3
-"""Words of one sort in a title that count."""
+"""Words of one kind that count in a title."""
 
 _NEW = frozenset(
     """
@@ -203,7 +208,7 @@ _NEW = frozenset(
     rename renames require setting settings support supports variable
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
-"""Words of titles of changes that users notice."""
+"""Words in titles of changes that users notice."""
 _FIX = frozenset(
     """
     avoid avoids broken bug correct correctly crash ensure error errors failing fix fixed fixes handle handling if
@@ -211,7 +216,7 @@ _FIX = frozenset(
     respect when wrong
     """.split()  # noqa: SIM905
 )
-"""Words of titles of fixes: the pages already say what the code now does."""
+"""Words in titles of fixes, after which the code does what the pages say already."""
 _INTERNAL = frozenset(
     """
     build chore ci clean cleanup code comment comments duplicate extract faster flaky improve internal log logging logs
@@ -219,14 +224,14 @@ _INTERNAL = frozenset(
     testing tests types typing typo unnecessary unused use
     """.split()  # noqa: SIM905
 )
-"""Words of titles of changes that users do not notice."""
+"""Words in titles of changes that users do not notice."""
 _SCOPE = re.compile(r"\s*(?P<type>[\w./@-]+)(?:\([^)]*\))?(?P<breaking>!?):\s*(?P<rest>.*)", re.S)
 _SURFACE = re.compile(r"(?i)(?:schema|config|option|setting|flag|arg|cli|cmd|command|env)")
 """Words in the paths of files that users meet."""
 
 
 def title_features(title: str) -> dict[ChangeFeature, float]:
-    """The features of a title; none of an empty one."""
+    """The features of a title; empty for an empty title."""
     text = re.sub(r"\(#\d+\)", "", title)
     scope = _SCOPE.fullmatch(text)
     all_words = re.findall(r"[a-z]+", text.lower())
@@ -247,7 +252,7 @@ def title_features(title: str) -> dict[ChangeFeature, float]:
 
 
 def file_features(code: Sequence[str], tests: int) -> dict[ChangeFeature, float]:
-    """The features of the changed files. ``code``: path of each file of code. ``tests``: number of files of tests."""
+    """The features of the changed files. ``code``: the paths of files of code. ``tests``: the number of test files."""
     return {
         "tests": tests / (tests + len(code)) if code else 0.0,
         "surface files": float(any(_SURFACE.search(path) for path in code)),
@@ -260,10 +265,10 @@ def name_features(names: Iterable[Name]) -> dict[ChangeFeature, float]:
 
 
 def evidence_features(evidence: Iterable[Evidence]) -> dict[ChangeFeature, float]:
-    """The features of the pages' evidence: the strength of three kinds, each of the page that has most."""
-    of_page: dict[str, list[Evidence]] = defaultdict(list)
-    for each in evidence:
-        of_page[each.path].append(each)
-    strengths = [features(own) for own in of_page.values()]
+    """The features of the evidence: three kinds of evidence, each with the strength of the page that has most of it."""
+    by_page: dict[str, list[Evidence]] = defaultdict(list)
+    for piece in evidence:
+        by_page[piece.path].append(piece)
+    strengths = [features(own) for own in by_page.values()]
     kinds = ("public name gone", "joint change", "prose")
     return {kind: max((own.get(kind, 0.0) for own in strengths), default=0.0) for kind in kinds}

@@ -86,8 +86,8 @@ def test_an_unknown_commit_and_no_repository(root: Path, tmp_path: Path) -> None
 
 def test_a_file_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "x.diff", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
-    assert paths(change.from_text(str(tmp_path / "x.diff"))) == ["x"]
+    assert paths(change.from_file(str(tmp_path / "x.diff"))) == ["x"]
     with pytest.raises(ConfigError, match="cannot be read"):
-        change.from_text(str(tmp_path / "none.diff"))
+        change.from_file(str(tmp_path / "none.diff"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"--- a/y\n+++ b/y\n@@ -1 +1 @@\n-\xff\n+b\n")))
-    assert paths(change.from_text("-")) == ["y"]
+    assert paths(change.from_file("-")) == ["y"]

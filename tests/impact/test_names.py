@@ -3,10 +3,10 @@ import time
 import pytest
 
 from anvil.impact import change, names
-from anvil.impact.names import How, Name, Named
+from anvil.impact.names import ChangedNames, How, Name
 
 
-def read(text: str, path: str = "src/app.py") -> Named:
+def read(text: str, path: str = "src/app.py") -> ChangedNames:
     """The names in a hunk whose lines are marked with ``+``, ``-`` or a space."""
     lines = text.strip("\n").split("\n")
     old = sum(line[:1] != "+" for line in lines)
@@ -15,12 +15,12 @@ def read(text: str, path: str = "src/app.py") -> Named:
     return names.read(change.parse_diff(f"--- a/{path}\n+++ b/{path}\n@@ -1,{old} +1,{new} @@\n{body}\n"))
 
 
-def name(found: Named, text: str) -> Name:
+def name(found: ChangedNames, text: str) -> Name:
     (only,) = [name for name in found.names if name.text == text]
     return only
 
 
-def how(found: Named) -> dict[str, How]:
+def how(found: ChangedNames) -> dict[str, How]:
     return {name.text: name.how for name in found.names}
 
 
@@ -148,7 +148,7 @@ def test_prose_is_added_comments_and_help_texts() -> None:
 
 
 def test_parts_of_names() -> None:
-    assert names.parts("--maxFile-size_2") == ["max", "file", "size", "2"]
+    assert names.name_words("--maxFile-size_2") == ["max", "file", "size", "2"]
 
 
 def test_many_names_are_bounded_and_the_telling_ones_stay() -> None:

@@ -3,7 +3,7 @@ import pytest
 from anvil.impact import ranking
 from anvil.impact.evidence import Evidence
 from anvil.impact.names import Name
-from anvil.impact.ranking import need
+from anvil.impact.ranking import change_probability
 from anvil.search.confidence import logistic
 
 
@@ -34,7 +34,7 @@ def test_a_title_without_words_has_no_features(title: str) -> None:
 
 def test_a_title_of_a_feature_needs_pages_more_than_one_of_a_fix() -> None:
     titles = ("feat: add an option --max-size", "Say something", "fix: handle a race", "refactor: move tests")
-    feature, neutral, fix, refactoring = (need(ranking.title_features(title)) for title in titles)
+    feature, neutral, fix, refactoring = (change_probability(ranking.title_features(title)) for title in titles)
     assert feature > 2 * neutral and neutral > max(fix, refactoring)
 
 
@@ -86,7 +86,7 @@ def test_how_sure_one_piece_of_evidence_makes() -> None:
 
 def test_how_much_a_change_needs_pages_by_one_feature() -> None:
     """In thousandths; 66 without any."""
-    assert {name: round(1000 * need({name: 1.0})) for name in ranking.CHANGE_WEIGHTS} == {
+    assert {name: round(1000 * change_probability({name: 1.0})) for name in ranking.CHANGE_WEIGHTS} == {
         "words new": 102,
         "words fix": 50,
         "words internal": 39,
