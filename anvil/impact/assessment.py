@@ -108,7 +108,7 @@ def assess(
     with anvil_.only.live.query() as copy:
         if not isinstance(copy.reader, Reader):
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
-        mode: Mode = "keyword" if copy.provisional else "hybrid"  # a provisional copy has no vectors yet
+        mode: Mode = "keyword" if copy.provisional else "hybrid"  # a provisional copy begins without vectors
         notes += [copy.refused] if copy.refused else []
         docs = IndexedPages(copy.reader)
         changed = names.read(change.code)
