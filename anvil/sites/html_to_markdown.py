@@ -30,13 +30,16 @@ from anvil.sites.html_tables import Table, is_layout
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter
 from anvil.sites.page_content import (
+    CODE,
     EDGES,
     HEADINGS,
     LEVELS,
+    SCRIPTS,
     Content,
     anchor_of,
     around,
     is_note_reference,
+    is_separate_script,
     signature_name,
     text_of,
 )
@@ -157,6 +160,12 @@ class _Converter:
         if names and ("katex" in names or "katex-display" in names or "arithmatex" in names or "math" in names):
             is_block = "katex-display" in names or html_tree.first(node, "math[display=block]") is not None
             return not self._math(node, display=is_block)
+        return True
+
+    def _script(self, node: Element) -> bool:
+        """A superscript or subscript: with a space before it unless it is part of a word, as in H2O."""
+        if is_separate_script(node, self.writer.last_text):
+            self.writer.text(" ")
         return True
 
     def _code(self, node: Element) -> bool:
@@ -533,9 +542,10 @@ _Handler = Callable[[_Converter, Element], bool]
 _HANDLERS: dict[str, _Handler] = {
     **dict.fromkeys(LEVELS, _Converter._heading),
     **dict.fromkeys(_MARKS, _Converter._mark),
-    **dict.fromkeys(("code", "tt", "samp"), _Converter._code),
+    **dict.fromkeys(CODE, _Converter._code),
     **dict.fromkeys(("div", "section", "aside", "details"), _Converter._division),
     **dict.fromkeys(("ul", "ol", "menu"), _Converter._list),
+    **dict.fromkeys(SCRIPTS, _Converter._script),
     **dict.fromkeys(("td", "th"), _Converter._cell),
     "a": _Converter._link,
     "blockquote": _Converter._quote,

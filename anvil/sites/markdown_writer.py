@@ -110,6 +110,11 @@ class MarkdownWriter:
         self._unmarked = ""
         self._pieces.append(markdown)
 
+    @property
+    def last_text(self) -> str:
+        """The end of the paragraph or line that is being written."""
+        return "".join(self._pieces[-3:])
+
     def image(self, text: str, target: str) -> None:
         """Add an image: its alternative text. One without is noted in :attr:`images` alone, after the block that it is
         in. ``target``: its address, empty for one that cannot be kept."""

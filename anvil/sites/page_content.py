@@ -15,7 +15,7 @@ from anvil.sites import html_tree
 from anvil.sites.generators import CONTENT_CLASS, GENERATORS, Generator
 from anvil.sites.html_tree import Element, Tree
 from anvil.text.section_places import Heading
-from anvil.text.visible_text import APART
+from anvil.text.visible_text import APART, is_separate_mark
 
 _TITLE = "h1:not(article *, nav *, aside *, body > header *, [role=banner] *)"
 """A title outside of articles. They are parts of the content then, as in pages of JSDoc."""
@@ -341,6 +341,8 @@ def _has_text(node: Element) -> bool:
 # --- words and headings ----------------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"[^\W_]+")
+CODE = ("code", "tt", "samp")
+SCRIPTS = ("sub", "sup")
 EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
 """Elements that separate words."""
 LEVELS = {f"h{level}": level for level in range(1, 7)}
@@ -360,7 +362,11 @@ def text_of(root: Element, skipped: Container[int] = frozenset()) -> str:
             pieces.append(node.text_content or "")
         elif node.is_element_node:
             tag = node.tag
-            if tag in EDGES or (tag == "a" and is_note_reference(node)):
+            if (
+                tag in EDGES
+                or (tag == "a" and is_note_reference(node))
+                or (begins and tag in SCRIPTS and is_separate_script(node, "".join(pieces[-3:])))
+            ):
                 pieces.append(" ")
             elif begins and tag == "math":
                 pieces.append(
@@ -369,6 +375,15 @@ def text_of(root: Element, skipped: Container[int] = frozenset()) -> str:
             if begins and tag == "img":
                 pieces.append(f" {node.attributes.get('alt') or ''} ")
     return " ".join("".join(pieces).split())
+
+
+def is_separate_script(script: Element, before: str) -> bool:
+    """Whether a ``<sup>`` or ``<sub>`` is a footnote or a label and no part of the word ``before`` it."""
+    link = html_tree.first(script, "a")
+    if link is not None and is_note_reference(link):  # written as "[^1]", which is part of no word
+        return False
+    is_behind_code = script.prev is not None and script.prev.tag in CODE
+    return is_separate_mark(f"{before}`" if is_behind_code else before, script.text().strip())
 
 
 def words_of(content: Content) -> list[str]:

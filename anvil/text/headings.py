@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import Slugs
+from anvil.text import visible_text
 from anvil.values import ROOT, SEPARATOR
 
 UNTITLED = "(untitled)"
@@ -123,19 +124,20 @@ def _without_closing_hashes(text: str) -> str:
     return bare.rstrip(" \t") if bare != text and bare[-1] in " \t" else text
 
 
-def plain(source: str, references: Container[str] = ()) -> str:
+def plain(source: str, references: Container[str] = (), for_anchor: bool = False) -> str:
     """Inline Markdown as a reader sees it: no emphasis marks, ticks, targets, tags; white space collapsed.
 
     ``references`` holds the page's link reference labels (case-folded) and footnote labels (``^1``);
-    ``[text]`` alone is a link only when it is among them. At most ``MAX_TITLE`` characters.
+    ``[text]`` alone is a link only when it is among them. At most ``MAX_TITLE`` characters. ``for_anchor``: without the
+    space before a footnote mark in ``<sup>``, which generators do not see when they make an id.
     """
     if len(source) <= 4 * MAX_TITLE and _MARKS.search(source):  # of a longer line, hardly anything would be shown
-        source = _read(source, references)
+        source = _read(source, references, for_anchor)
     title = " ".join(source.split())
     return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1].rstrip() + "…"
 
 
-def _read(source: str, references: Container[str]) -> str:
+def _read(source: str, references: Container[str], for_anchor: bool) -> str:
     out: list[str] = []
     opened: dict[str, list[int]] = {}  # where in ``out`` the runs of "*", "_" or "~~" stand that may open emphasis
     brackets: list[tuple[int, int]] = []  # where in ``out`` and in ``source`` each "[" stands
@@ -158,6 +160,10 @@ def _read(source: str, references: Container[str]) -> str:
             else:
                 unclosed.add(piece)
                 out.append(piece)
+        elif kind == "drop":
+            script = not for_anchor and visible_text.is_script(piece)
+            if script and visible_text.is_separate_mark(source[: match.start()], source[position : position + 12]):
+                out.append(" ")
         elif kind == "entity":
             out.append(html.unescape(piece))
         elif kind == "note":

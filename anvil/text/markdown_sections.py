@@ -66,7 +66,7 @@ def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
 def leading_title(text: str) -> str | None:
     """The title of a page without front matter, if it begins with it; None where only :func:`parse` can tell."""
     heading = _FIRST_HEADING.match(text)
-    title = _name(heading[1], False, ())[0] if heading else ""
+    title = _name(heading[1], False, ()).title if heading else ""
     return title if title and title != UNTITLED else None
 
 
@@ -102,8 +102,8 @@ def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tu
     if not lines.text.strip():
         return ()
     text, offsets = lines.text, [*lines.starts, len(lines.text)]
-    names: list[tuple[str, str]] = []  # plain text, and the id that the heading asks for
-    names_by_source: dict[str, tuple[str, str]] = {}  # generated pages repeat headings, such as "Parameters"
+    names: list[_Name] = []
+    names_by_source: dict[str, _Name] = {}  # generated pages repeat headings, such as "Parameters"
     headings = structure.headings[:MAX_HEADINGS]
     for line, _, rows, setext in headings:
         source = text[offsets[line - 1] : offsets[line - 1 + rows]]
@@ -114,9 +114,9 @@ def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tu
     first_lines = [line for line, _, _, _ in headings]
     levels = [level for _, level, _, _ in headings]
     # Ids that headings ask for are taken before the first slug is made: generators give them to these headings alone.
-    anchors = Anchors(options.slugs, {anchor for _, anchor in names_by_source.values() if anchor})
-    ids = [anchor or anchors.claim(title) for title, anchor in names]
-    titles = [title or UNTITLED for title, _ in names]
+    anchors = Anchors(options.slugs, {name.id for name in names_by_source.values() if name.id})
+    ids = [name.id or anchors.claim(name.slug_text) for name in names]
+    titles = [name.title or UNTITLED for name in names]
     paths = breadcrumbs(list(zip(levels, titles, strict=True)))
     if not levels or text[: offsets[first_lines[0] - 1]].strip():
         first_lines, levels = [1, *first_lines], [0, *levels]
@@ -131,11 +131,19 @@ def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tu
     return tuple(map(Section, range(len(starts)), *columns))
 
 
-def _name(source: str, setext: bool, labels: Container[str]) -> tuple[str, str]:
-    """The plain text of a heading's lines, and the id that it asks for."""
+class _Name(NamedTuple):
+    """The title of a heading, the text that generators make its id of, and the id that it asks for or ``""``."""
+
+    title: str
+    slug_text: str
+    id: str
+
+
+def _name(source: str, setext: bool, labels: Container[str]) -> _Name:
     source = source.strip()
     bare, anchor = attributes(" ".join(source.split("\n")) if setext else source.lstrip("#"))
-    return plain(bare, labels), anchor
+    title = plain(bare, labels)
+    return _Name(title, plain(bare, labels, for_anchor=True) if "<su" in bare.lower() else title, anchor)
 
 
 def _title(declared: Any, text: str, sections: Sequence[Section], labels: Container[str]) -> str | None:

@@ -16,8 +16,9 @@ from itertools import islice
 
 from anvil.formats.characters import UNSPACED, is_unread
 from anvil.formats.patterns import lazy_pattern
+from anvil.text.visible_text import MASK
 
-TERMS_VERSION = 1
+TERMS_VERSION = 2
 """Increase it when the same text gives other derived terms. Then indexes are built again."""
 STOP = frozenset(
     """
@@ -111,11 +112,13 @@ def plain_form(word: str) -> str:
 
 
 def derived_terms(text: str) -> str:
-    """Additional search terms of a text: parts of compounds, CJK runs and their pairs, and words in their
-    :func:`plain_form` with their :func:`beginning`; sorted."""
-    terms: set[str] = set()
+    """Additional search terms of a text, sorted: parts of compounds, CJK runs and their pairs, words in their
+    :func:`plain_form` with their :func:`beginning`, and the words that tags part, such as H<sub>2</sub>O. ``text`` may
+    be masked, see :mod:`anvil.text.visible_text`."""
     whole = set(words(text))
-    for word in whole:
+    joined = set(words(text.replace(MASK, ""))) - whole if MASK in text else set()
+    terms = set(map(str.lower, joined))
+    for word in whole | joined:
         if word.isascii():
             if word.islower() and word.isalpha():  # nearly all words
                 continue

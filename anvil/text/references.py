@@ -148,10 +148,10 @@ class References:
                 continue
             if _BEFORE_HEADING.fullmatch(prose, start, mark.start()):
                 bare, own = attributes(self.line_text(line)[mark.end() - start :])
-                headings.append(NestedHeading(line, len(mark[0]), plain(bare), own))
+                headings.append(NestedHeading(line, len(mark[0]), plain(bare, for_anchor=True), own))
         if "<h" in prose or "<H" in prose:
             for tag in _HTML_HEADING.finditer(prose):
-                title = plain(self.text[tag.start(2) : tag.end(2)])
+                title = plain(self.text[tag.start(2) : tag.end(2)], for_anchor=True)
                 headings.append(NestedHeading(self.line(tag.start()), int(tag[1]), title, ""))
             headings.sort(key=lambda heading: heading.line)
         return tuple(headings)

@@ -63,6 +63,11 @@ _MARKERS = frozenset("-*+!?=:[")
 """How the marks of :data:`_MARKER` begin that do not begin with a digit."""
 _TAG = lazy_pattern(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
 
+_SCRIPT_TAG = lazy_pattern(r"<su[bp][\s>]", re.I)
+_WORD_BEFORE = lazy_pattern(r"([^\W_]{1,4})(?:[*_]|</(?:b|em|i|span|strong|su[bp]|var)>)*\Z", re.I)
+_SHORT_SCRIPT = lazy_pattern(r"[+\-\u2212]?[^\W_]{1,2}[+\-\u2212]?(?=</su[bp]>|\Z)", re.I)
+"""What an exponent, an index or the ending of a number is: ``2``, ``-1``, ``th``, ``2+``."""
+
 _UNSEEN = {name: lazy_pattern(rf"</{name}[ \t\r\n]*>", re.I) for name in ("script", "style", "svg", "template")}
 """Elements that are hidden with their content -> how they end."""
 APART = frozenset(
@@ -146,6 +151,27 @@ def restored(mask: str, characters: str) -> str:
     left = iter(characters)
     # A file may come from elsewhere, with fewer characters than masks: the rest stays masked.
     return _MASKS.sub(lambda mark: next(left, mark[0]), mask)
+
+
+def is_separate_mark(before: str, inside: str) -> bool:
+    """Whether a superscript or subscript, whose content ``inside`` begins with, is a footnote or a label and no part of
+    the word that the text ``before`` ends with.
+
+    Short scripts of short words are part of them: x<sup>2</sup>, H<sub>2</sub>O, 4<sup>th</sup>. Behind code, a long
+    word or punctuation the script is a mark of its own, and so is a power of ten: 10<sup>6</sup> is not 106.
+    """
+    if not before or before[-1].isspace() or inside.startswith("["):  # blanks and brackets separate words anyway
+        return False
+    word = _WORD_BEFORE.search(before[-40:])
+    script = _SHORT_SCRIPT.match(inside)
+    if not word or not script or len(word[1]) > 3:
+        return True
+    return word[1][-1].isdecimal() and any(map(str.isdecimal, script[0]))
+
+
+def is_script(tag: str) -> bool:
+    """Whether a tag begins a superscript or subscript."""
+    return _SCRIPT_TAG.match(tag) is not None
 
 
 def cleaned(page: ParsedPage) -> ParsedPage:
@@ -305,7 +331,10 @@ def _inline(
                     at = closing.end()
                 else:
                     without_end.add(name)
-            yield Span(start, at, "block tag" if name in APART else "tag")
+            parts_words = name in APART or (
+                is_script(tag[0]) and is_separate_mark(text[max(0, start - 40) : start], text[at : at + 12])
+            )
+            yield Span(start, at, "block tag" if parts_words else "tag")
     return len(text)
 
 

@@ -90,6 +90,10 @@ CASES = {
         '<a href="#fnref:x" class="reversefootnote" role="doc-backlink">↩</a></p></li></ol></div>',
         "a[^1]\n\n[^1]: b",
     ),
+    "marks and parts of words in superscript": (
+        "<p><code>a</code><sup>1.2</sup>, words<sup><a href='#n'>3</a></sup>, H<sub>2</sub>O, <em>x</em><sup>2</sup></p>",
+        "`a` 1.2, words [3](#n), H2O, x2",
+    ),
     "headings that link back to a list of contents": (
         '<section id="a"><h2><a class="toc-backref" href="#id1" role="doc-backlink">A</a><a class="headerlink" href="#a">¶</a>'
         "</h2></section>",

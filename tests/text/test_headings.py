@@ -37,6 +37,7 @@ TITLES = {
     "<https://example.org> <me@example.org>": "https://example.org me@example.org",
     "a <!-- comment --> b {/* comment */}": "a b",
     "Vue <Foo :bar=\"x > y\" @click='z' {...rest} a={{b: 1}} /> end": "Vue end",
+    "`word`<sup>1.2</sup> of H<sub>2</sub>O<sup>beta</sup>": "word 1.2 of H2O beta",
     "  two \t\u00a0 spaces ": "two spaces",
     "日本**語**です": "日本語です",
     "Cafe\u0301": "Cafe\u0301",

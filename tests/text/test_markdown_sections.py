@@ -143,6 +143,11 @@ def test_titles_know_the_references_of_the_page() -> None:
     assert [section.title for section in page.sections] == ["Unreleased", "[Not defined]"]
 
 
+def test_a_footnote_mark_behind_a_heading_is_a_word_of_its_title_and_part_of_its_anchor() -> None:
+    (section,) = parse("## `run`<sup>1.2</sup>\n").sections
+    assert (section.title, section.anchor) == ("run 1.2", "run12")
+
+
 def test_anchors_of_both_styles() -> None:
     source = "# Über uns\n\n## Über uns\n\n## Own {#here}\n\n## here\n"
     assert [s.anchor for s in parse(source).sections] == ["über-uns", "über-uns-1", "here", "here-1"]

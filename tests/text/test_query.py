@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.text import query
+from anvil.text import query, visible_text
 
 
 def stem(word: str) -> list[str]:
@@ -132,6 +132,11 @@ def test_a_greek_or_cyrillic_word_is_also_asked_and_stored_by_its_first_five_let
 
 def test_derived_terms_are_the_parts_that_the_text_itself_lacks() -> None:
     assert query.derived_terms("Set optimizeDeps and deps.") == "optimize"
+
+
+def test_a_word_with_a_tag_inside_is_found_as_it_is_read() -> None:
+    masked = visible_text.masked("Drink H<sub>2</sub>O, <b>S</b>trong tea, and `code`<sup>2</sup>.")
+    assert query.derived_terms(masked) == "h2o strong"
 
 
 def test_letters_written_apart_ask_for_the_same() -> None:

@@ -22,6 +22,16 @@ def seen(text: str) -> str:
     [
         ("a <span class=x>b</span> c", "a b c"),
         ("H<sub>2</sub>O", "H2O"),
+        (
+            "H<sub>2</sub>SO<SUB>4</SUB>, *x*<sup>2</sup>, <i>n</i><sup>-1</sup>, 4<sup>th</sup>",
+            "H2SO4, *x*2, n-1, 4th",
+        ),
+        ("`word`<sup>1.2</sup>", "`word` 1.2"),  # a footnote or label is no part of the word before it
+        ("<code>word</code><sup>1</sup>", "word 1"),
+        ("words<sup>3</sup>. More.<sup>4</sup>", "words 3. More. 4"),
+        ("duration<sup>(required)</sup> API<sup>beta</sup>", "duration (required) API beta"),
+        ("10<sup>6</sup>", "10 6"),  # and not 106
+        ("a <sup>1</sup>", "a 1"),
         ("a<!-- b\n\nc -->d", "a\n\nd"),
         ("a <!-- never closed", "a <!-- never closed"),
         ("<style>\np {}\n\nq {}\n</style>\nb", "\n\n\n\n\nb"),
