@@ -36,8 +36,8 @@ from anvil.formats.characters import log_line
 from anvil.index_file import publish, verify
 from anvil.search_page import publishing
 from anvil.settings import index_url
-from anvil.settings.configuration import keys, load_config
-from anvil.settings.schema import INDEX_FOLDER, ChunkingOptions, Config, EmbeddingSettings, plain_type
+from anvil.settings.configuration import keys, load_config, plain_type
+from anvil.settings.schema import INDEX_FOLDER, ChunkingOptions, Config, EmbeddingSettings
 from anvil.site_markdown import llms, paths_and_links, site_files
 from anvil.site_markdown.page_file import page_of
 from anvil.site_markdown.site_files import PlacedPage

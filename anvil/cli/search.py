@@ -15,7 +15,7 @@ from anvil.cli import options, output, pages
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
 from anvil.requests import MODES, TOP_K, OpenRequest, SearchRequest
-from anvil.search import excerpts, question_words
+from anvil.search import excerpts, highlighting
 from anvil.values import Progress, at_line, labelled
 from anvil.wording import counted, full_heading
 
@@ -132,7 +132,7 @@ def _hit(number: int, hit: Hit, span: SectionSpan, sought: Sought, folders: Mapp
     start = blank.end() if blank else part.start  # the printed line number is that of the first line shown
     page = pages.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
     location = at_line(page, span.line_at(section, start))
-    marked = question_words.highlight(part.of(section), sought.stems, lambda word: output.style(word, "yellow", "bold"))
+    marked = highlighting.highlight(part.of(section), sought.stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
     likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"

@@ -23,7 +23,7 @@ from anvil.impact.settings import ImpactOptions
 from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
 from anvil.results import Hit, Mode
-from anvil.search.ranking import is_record
+from anvil.search.page_weights import is_record
 from anvil.wording import counted
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from anvil.formats.data_formats import compact
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, StoredChunk, edition
 from anvil.milvus.milvus_client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone
-from anvil.search.ranking import is_deprecated
+from anvil.search.page_weights import is_deprecated
 from anvil.values import ChunkMetadata
 
 if TYPE_CHECKING:

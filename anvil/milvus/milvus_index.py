@@ -31,7 +31,8 @@ from anvil.milvus.milvus_reader import LayeredReader, MilvusReader, Overlay, Wor
 from anvil.project_indexes import IndexLocation
 from anvil.search import ranking
 from anvil.search.candidates import TextCache, VectorIndex
-from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
+from anvil.search.page_weights import PageFactors, factors
+from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.text import query as lexicon

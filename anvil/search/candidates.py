@@ -22,7 +22,8 @@ from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.search import ranking
-from anvil.search.ranking import NO_FACTORS, PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
+from anvil.search.page_weights import NO_FACTORS, PageFactors, factors
+from anvil.search.ranking import PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, RowSet
 from anvil.text import query as lexicon
 from anvil.text.link_popularity import PageLinks, PossibleLink, definitions, links_of
 from anvil.text.query import Stemmer

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from anvil.formats.characters import LINE
-from anvil.search.question_words import Spot, matches_at, query_stems
+from anvil.search.highlighting import Spot, matches_at, query_stems
 from anvil.text.query import bounded
 
 MAX_OUTLINES = 512

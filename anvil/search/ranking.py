@@ -10,19 +10,17 @@ docs/performance-method.md has the measurement and its limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anvil.formats import patterns
-from anvil.formats.patterns import lazy_pattern
 from anvil.index_file import table_rows
-from anvil.index_file.manifests import recalled_weights
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
+from anvil.search.page_weights import PageFactors, asks_for_records
 from anvil.text import query as lexicon
 from anvil.text.link_popularity import PageLinks
 from anvil.text.query import Stemmer
@@ -265,7 +263,7 @@ class CandidateIndex(Protocol):
 
     @property
     def page_factors(self) -> PageFactors:
-        """The factors of the scores of pages; see :func:`factors`."""
+        """The factors of the scores of pages; see :mod:`anvil.search.page_weights`."""
 
     def count(self, selection: Any = None) -> int:
         """How many chunks a selection has."""
@@ -466,86 +464,3 @@ def _links(index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, flo
     heading_counts = index.stem.heading_counts
     known = {page: (links.coverage(page, tokens, heading_counts), links.popularity(page)) for page in set(pages)}
     return np.array([known[page] for page in pages], np.float64).reshape(-1, 2)
-
-
-# --- weights of pages: configured globs over paths, and kinds of pages that rank lower by themselves ---------------
-
-# Records tell what changed or was proposed, such as changelogs, announcements and proposals. They have many words of
-# everything, so they rank below pages on the subject, unless the question is about a version. They are known by their
-# path: a folder or file has such a name as a whole. So do pages that say that they are deprecated.
-
-RECORD_SHARE = 0.7
-"""Share of its score that a record keeps; .5 to .85 gave the same on fourteen documentation sets."""
-
-_RECORD = lazy_pattern(
-    r"(?i)(?:^|/)(?:change-?log[^/]*|changes|releases?|release[-_]?notes?[^/]*|whats?[-_]?new|news|history|"
-    r"announcements?|proposals?|rfcs?|blog|v?\d[\d.]*-announcement)(?:/|\.\w+$)"
-)
-ABOUT_RECORDS = lazy_pattern(
-    r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|deprecat|what'?s new|announce|propos|\brfc"
-)
-"""Words of a question about versions, changes or proposals."""
-_NOT_DECLARED = frozenset({"", "none", "null", "no", "false", "off", "0", "[]", "{}"})
-"""Values of ``deprecated`` by which a page is not: as SQLite gives them, or as people quote them."""
-_DEPRECATED_TITLE = lazy_pattern(
-    r"(?i)[(\[]deprecated\b[^()\[\]]*[)\]]\W*$|^\W*deprecated:|[-\u2013\u2014:] ?deprecated$"
-)
-"""Not "Deprecated features", whose subject they are."""
-_DEPRECATED_OPENING = lazy_pattern(
-    r"(?im)^(?:> ?| ?)(?:[*_]{2}|[:!?]{3,} ?\w+ [\"\[]?)deprecated\b|"
-    r"\bthis (?![\w ]*(?:argument|attribute|field|flag|key|option|parameter|property|setting|value|variable))"
-    r"[\w ]{1,40} (?:is|was|has been)[*_ ]+(?:now[*_ ]+)?deprecated\b"
-)
-
-
-class PageFactors(NamedTuple):
-    """Document -> the factor of the scores of its sections, where it is not 1: for most questions, and for those about
-    versions or changes."""
-
-    usual: Mapping[int, float]
-    about_records: Mapping[int, float]
-
-
-NO_FACTORS = PageFactors({}, {})
-
-
-def factors(
-    pages: Iterable[tuple[int, str]], meta: Mapping[str, str], signs: Iterable[tuple[int, Any, str, str]] = ()
-) -> PageFactors:
-    """The factors of ``pages``, each an id and a path. ``meta``: the manifest, with the configured weights, which go
-    before the rule for records and deprecated pages; ``signs``: ids, and what :func:`is_deprecated` wants. These lose
-    nothing where a question is about records."""
-    deprecated = {id_ for id_, *signs_of_page in signs if is_deprecated(*signs_of_page)}
-    weight_of = weigher(recalled_weights(meta.get("weights")))
-    # Both factors of a page are made at once, so that a question costs no look at globs and paths.
-    usual: dict[int, float] = {}
-    about_records: dict[int, float] = {}
-    for id_, path in pages:
-        weight, recorded = weight_of(path), is_record(path) or id_ in deprecated
-        if weight is not None or recorded:
-            usual[id_] = factor = RECORD_SHARE if weight is None else weight
-            about_records[id_] = max(factor, 1.0) if recorded else factor
-    return PageFactors(usual, about_records)
-
-
-def is_record(path: str) -> bool:
-    """Whether a page records changes, by its path."""
-    return _RECORD.search(path) is not None
-
-
-def is_deprecated(declared: Any, title: str, opening: str) -> bool:
-    """Whether a page is deprecated: by the value of ``deprecated`` in its front matter, by its title, or by the first
-    characters of its text."""
-    is_declared = str(declared).strip().lower() not in _NOT_DECLARED
-    return is_declared or bool(_DEPRECATED_TITLE.search(title) or _DEPRECATED_OPENING.search(opening))
-
-
-def asks_for_records(question: str) -> bool:
-    """Whether a question is about versions, changes or proposals."""
-    return ABOUT_RECORDS.search(question) is not None
-
-
-def weigher(weights: Mapping[str, float]) -> Callable[[str], float | None]:
-    """A function path -> the weight of the first glob that it matches; None if it matches none."""
-    selectors = [(patterns.selects(glob), weight) for glob, weight in weights.items()]
-    return lambda path: next((weight for is_selected, weight in selectors if is_selected(path)), None)

@@ -24,7 +24,7 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_versions, question_words, ranking, result_texts
+from anvil.search import confidence, page_versions, query_rewriting, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
@@ -205,7 +205,7 @@ class Searcher:
     def search(self, request: SearchRequest, question: QueryVector | None = None) -> RankedHits:
         """The best chunks of this index. ``question``: the embedded query; None: it is embedded here. Raises
         :class:`ConfigError` for semantic search where there is none."""
-        request, question, notes = without_slips([self], request, question)
+        request, question, notes = with_rewritten_query([self], request, question)
         found = self.candidates(request, question)
         results = [Result(0, ranked.score, ranked) for ranked in found.results]
         hits = answer([self], request, {0: found}, found.total, results)
@@ -361,11 +361,12 @@ class Searcher:
         return best
 
 
-def without_slips(
+def with_rewritten_query(
     searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None
 ) -> tuple[SearchRequest, QueryVector | None, tuple[str, ...]]:
-    """A request without slips of spelling, its embedded query where it is still that, and a note on them."""
-    query, note = question_words.corrected(request.query, [each.index for each in searchers], searchers[0].provider)
+    """The request with its query as :mod:`anvil.search.query_rewriting` rewrites it, the embedded query if it is
+    still that one, and the notes on what was rewritten."""
+    query, note = query_rewriting.rewritten(request.query, [each.index for each in searchers], searchers[0].provider)
     return (request, question, ()) if note is None else (replace(request, query=query), None, (note,))
 
 

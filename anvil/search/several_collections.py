@@ -30,7 +30,7 @@ from anvil.search.searcher import (
     Searcher,
     answer,
     embed_query,
-    without_slips,
+    with_rewritten_query,
 )
 from anvil.text import query as lexicon
 
@@ -60,7 +60,7 @@ def search(searchers: Sequence[Searcher], request: SearchRequest, question: Quer
     """
     if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
         raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
-    request, question, notes = without_slips(searchers, request, question)
+    request, question, notes = with_rewritten_query(searchers, request, question)
     semantic = [searcher for searcher in searchers if searcher.semantic]
     if request.mode != "keyword" and semantic and question is None:
         question = embed_query(request.query, semantic[0].provider)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from anvil.api import Anvil
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.formats.data_formats import compact, plain
-from anvil.search import question_words
+from anvil.search import highlighting
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
 from anvil.server.threads import ThreadBridge
@@ -84,9 +84,9 @@ def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**given)
     hits = explained.result.results
-    stems = question_words.query_stems(given["query"])
-    words = question_words.matched_words("\n".join(hit.content for hit in hits), stems)
-    words |= question_words.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
+    stems = highlighting.query_stems(given["query"])
+    words = highlighting.matched_words("\n".join(hit.content for hit in hits), stems)
+    words |= highlighting.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
     return {"text": compact(plain(explained.result)), "parts": explained.parts, "words": sorted(words)}
 
 

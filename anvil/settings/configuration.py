@@ -1,25 +1,26 @@
-"""Reading the configuration, ``anvil.toml`` or ``[tool.anvil]`` in ``pyproject.toml``, and merging its layers:
-defaults, file, environment and flags, each over the one before.
+"""The configuration, merged from defaults, file, environment variables and options, each over the one before.
 
-For an unknown key or a wrong type, the error names the key, its origin and the most similar key. Keys can be written
-``max_chunk_size``, ``max-chunk-size`` or ``maxChunkSize``.
+The file is ``anvil.toml``, or ``pyproject.toml`` with ``[tool.anvil]``. For an unknown key or a wrong type, the error
+names the key, its origin and the most similar key. Keys can be written ``max_chunk_size``, ``max-chunk-size`` or
+``maxChunkSize``.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from anvil import registry
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
-from anvil.settings import index_url, schema
+from anvil.settings import index_url
 from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, SITE_INDEX, Collection, Config, SiteOptions
 from anvil.system import safe_files
 from anvil.wording import closest_names
@@ -39,22 +40,21 @@ def load_config(
 ) -> tuple[Config, Path]:
     """The configuration, and the base folder of its relative paths.
 
-    Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]``, from ``start`` (the
-    working folder) or from the folder ``path`` up to the repository's root. A file that the user did not name is
-    trusted less: see :func:`_refuse_untrusted`. ``beneath``: a table that the file overrides, and its name in errors.
-    Raises :class:`ConfigError`.
+    ``path``: a file, or a folder, in which the file is looked for as in ``start``. Without it, the file is the nearest
+    ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]``, from ``start`` (the working folder) up to the
+    repository's root. A file that the user did not name is trusted less: see :func:`_refuse_untrusted`. ``beneath``: a
+    table that the file overrides, and its name in errors. Raises :class:`ConfigError`.
     """
     settings = _UserSettings(flags or {}, os.environ if environment is None else environment)
-    file, named = _chosen(path, start or Path.cwd())
+    file, is_named = _find_file(path, start or Path.cwd())
     origin = str(file or "the configuration")
     config = configure(_table(file), settings.environment, settings.flags, origin=origin, beneath=beneath)
-    if file and not named:
+    if file and not is_named:
         _refuse_untrusted(config, file, settings)
-        indexes = {config.index, *(each.index for each in config.collections)}
+        indexes = {config.index, *(collection.index for collection in config.collections)}
         by_user = config.index if "index" in settings else None
-        found = frozenset(index for index in indexes if index and index != by_user)
-        config = replace(config, found_indexes=found)
-    base = _home(file) if file else Path.cwd()
+        config = replace(config, found_indexes=frozenset(index for index in indexes if index and index != by_user))
+    base = _folder_of(file) if file else Path.cwd()
     # A path in an option is meant from the folder in which it is typed, one in the file from the file's folder.
     for key, metadata, value in values(config):
         if "path" in metadata and key in settings and not index_url.is_remote(value):
@@ -62,16 +62,17 @@ def load_config(
     return config, base
 
 
-def _home(file: Path) -> Path:
-    """The folder of a file. Links to folders are not resolved, because deployments change them."""
+def _folder_of(file: Path) -> Path:
+    """The folder of a configuration file. Links to files are followed. Links to folders are not resolved, because
+    deployments change them."""
     file = file.absolute()
     while file.is_symlink():
         file = file.parent / os.readlink(file)
-    plain = Path(os.path.abspath(file.parent))
-    return plain if plain.exists() and plain.samefile(file.parent) else file.parent
+    normalized = Path(os.path.abspath(file.parent))
+    return normalized if normalized.exists() and normalized.samefile(file.parent) else file.parent
 
 
-def _chosen(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | None, bool]:
+def _find_file(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | None, bool]:
     """The configuration file or None, and whether the user named it."""
     if not path:
         return nearest_config(start), False
@@ -85,7 +86,7 @@ def _chosen(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | No
 
 @dataclass(frozen=True, slots=True)
 class _UserSettings:
-    """Settings of the user that are not in a file; ``in`` tells whether a key is set."""
+    """Settings of the user that are not in a file. ``key in settings`` is whether one of them sets the key."""
 
     flags: Mapping[str, Any]
     environment: Mapping[str, str]
@@ -103,7 +104,8 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
     way_out = "or name the file with --config, if you trust its author"
     uses_service = False
     for key, metadata, value in values(config):
-        # Also of a capability's own index. By what a service is not, so that a provider which is added is covered.
+        # Any key that ends so, since a capability may have an index of its own. All but the providers without a
+        # service count, so that a provider which is added later is covered.
         uses_service |= key.endswith(".provider") and value is not None and value not in ("local", "none")
         if value and "instead" in metadata and key not in settings:
             raise ConfigError(
@@ -111,13 +113,13 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
                 f"{metadata['instead']}, {way_out}."
             )
     url = config.embedding.base_url
-    # The user's own variable names the same server: then the key goes nowhere else than it does without the file.
-    confirmed = url is not None and _bare(url) == _bare(settings.environment.get(BASE_URL, ""))
+    # If the user's own variable names the same server, the key goes nowhere else than without the file.
+    is_confirmed = url is not None and _bare(url) == _bare(settings.environment.get(BASE_URL, ""))
     if (
         uses_service
         and url
         and "embedding.base_url" not in settings
-        and not confirmed
+        and not is_confirmed
         and not index_url.is_loopback(url)
     ):
         raise ConfigError(
@@ -147,11 +149,11 @@ def _table(file: Path | None) -> Mapping[str, Any]:
     if file is None:
         return {}
     table = _read_toml(file)
-    return (_own_table(table, file) or {}) if file.name == "pyproject.toml" else table
+    return (_anvil_table(table, file) or {}) if file.name == "pyproject.toml" else table
 
 
 def index_file(config: Config, base: Path) -> Path:
-    """The index file of a configuration without a remote index. ``base``: as from :func:`load_config`."""
+    """The index file of a configuration without a remote index. ``base``: the folder from :func:`load_config`."""
     if config.index:
         return base / config.index
     if config.site.folder:
@@ -160,20 +162,20 @@ def index_file(config: Config, base: Path) -> Path:
 
 
 def nearest_config(start: Path) -> Path | None:
-    """The configuration file of a folder: its own, or the nearest one above it in the repository."""
+    """The configuration file for a folder: the one in it, or the nearest one above it in the repository."""
     for folder in (start, *start.parents):
         own = folder / CONFIG_NAME
         if own.is_file():
             return own
         project = folder / "pyproject.toml"
-        if project.is_file() and _own_table(_read_toml(project), project) is not None:
+        if project.is_file() and _anvil_table(_read_toml(project), project) is not None:
             return project
         if (folder / ".git").exists():  # a file above the repository, as in /tmp or the home, is not its author's
             break
     return None
 
 
-def _own_table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+def _anvil_table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
     """``[tool.anvil]`` of a parsed ``pyproject.toml``, or None."""
     tools = project.get("tool")
     table = tools.get("anvil") if isinstance(tools, Mapping) else None
@@ -193,30 +195,34 @@ def _read_toml(path: Path) -> dict[str, Any]:
         ) from None
 
 
-# --- layers ----------------------------------------------------------------------------------------------
+# --- merging ---------------------------------------------------------------------------------------------
 
 
 @cache
 def keys(kind: Any) -> dict[str, Any]:
-    """Key -> its type, of the class of a table. A capability's table is its place in the registry, and is loaded only
-    where a layer sets it: each module costs about 1 ms of a start (``python -X importtime``)."""
+    """Key -> its type, for the class of a table.
+
+    The type of a capability's table is its place in the registry, as text. The table is loaded only where a layer sets
+    it: each module costs about 1 ms of a start (``python -X importtime``).
+    """
     hints = typing.get_type_hints(kind)
     return {
         key: hint
-        for each in fields(kind)
-        for key, hint in each.metadata.get("keys", {each.name: hints[each.name]}).items()
+        for field in fields(kind)
+        for key, hint in field.metadata.get("keys", {field.name: hints[field.name]}).items()
     }
 
 
 def values(table: Any, prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any], Any]]:
-    """(dotted key, metadata of its field, value) of a configuration; of a capability only if its table is set."""
-    for each in fields(table):
-        value = getattr(table, each.name)
-        for name, inner in value.items() if each.name == "tables" else [(each.name, value)]:
+    """(dotted key, metadata of its field, value) of a configuration. A capability is included only if its table is
+    set."""
+    for field in fields(table):
+        value = getattr(table, field.name)
+        for name, inner in value.items() if field.name == "tables" else [(field.name, value)]:
             if is_dataclass(inner):
                 yield from values(inner, f"{prefix}{name}.")
             else:
-                yield f"{prefix}{name}", each.metadata, inner
+                yield f"{prefix}{name}", field.metadata, inner
 
 
 def configure(
@@ -227,21 +233,21 @@ def configure(
     origin: str = "the configuration",
     beneath: tuple[Mapping[str, Any], str] | None = None,
 ) -> Config:
-    """Merge the layers into a :class:`Config`.
+    """The layers, merged into a :class:`Config`. Raises :class:`ConfigError`.
 
     ``beneath``: a table, and its name in errors, that is merged before all others. ``file``: a parsed TOML table; its
     name in errors is ``origin``. ``environment``: ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``. Unknown and
     empty variables are ignored, because other programs use the prefix too. ``flags``: dotted key -> value; None means
-    not given. Raises :class:`ConfigError`.
+    that the option is not given.
     """
-    # what is nearer to this call goes over what is further: the options over the machine, the machine over the project
+    # What is nearer to this call goes over the rest: options over this machine, this machine over the project.
     config = merged(Config(), *beneath) if beneath else Config()
     config = merged(config, file or {}, origin)
     from_environment: dict[str, Any] = {}
     for path, kind in _leaves(Config, environment or {}):
         name = variable(".".join(path))
         if environment and environment.get(name):
-            _put(from_environment, path, schema.from_text(environment[name], kind, name))
+            _put(from_environment, path, _from_text(environment[name], kind, name))
     config = merged(config, from_environment, "the environment")
     config = configured(config, flags or {})
     for collection in config.collections:
@@ -252,8 +258,8 @@ def configure(
 def of_collection(config: Config, collection: Collection, origin: str = "the configuration") -> Config:
     """The configuration of one collection: that of the project, with the collection's own keys on top.
 
-    ``site`` of the project is for its own folder only. Raises :class:`ConfigError`, in which ``origin`` is the name of
-    the file.
+    ``site`` of the project is for its own folder only. ``origin``: the name of the file in errors. Raises
+    :class:`ConfigError`.
     """
     is_own_folder = collection.docs is not None and collection.docs == config.docs
     fetch = replace(_capability_table(config, "fetch"), attested_by=collection.attested_by)
@@ -281,7 +287,8 @@ def variable(key: str) -> str:
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:
-    """``config`` with ``flags``: dotted key -> value; None means not given. Raises :class:`ConfigError`."""
+    """``config`` with the options ``flags``: dotted key -> value; None means that the option is not given. Raises
+    :class:`ConfigError`."""
     table: dict[str, Any] = {}
     for dotted, value in flags.items():
         if value is not None:
@@ -290,8 +297,11 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
 
 
 def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") -> T:
-    """The dataclass ``current`` with the values of a table of TOML. Raises :class:`ConfigError`, in which ``origin`` is
-    the name of the file and keys begin with ``prefix``."""
+    """The dataclass ``current`` with the values of a TOML table.
+
+    ``origin``: the name of the file in errors. ``prefix``: the start of the keys in errors, such as ``site.``. Raises
+    :class:`ConfigError`.
+    """
     kind: Any = type(current)
     types_by_key = keys(kind)
     updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
@@ -300,21 +310,21 @@ def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") 
         dotted = f"{prefix}{written}"
         if key not in types_by_key:
             near = closest_names(key[:MAX_SHOWN_KEY_CHARS], types_by_key)
-            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(types_by_key)}."
-            raise ConfigError(f"Unknown key {dotted[:MAX_SHOWN_KEY_CHARS]!r} in {origin}. {hint}")
+            advice = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(types_by_key)}."
+            raise ConfigError(f"Unknown key {dotted[:MAX_SHOWN_KEY_CHARS]!r} in {origin}. {advice}")
         hint = types_by_key[key]
         if hint == tuple[Collection, ...]:
             updates[key] = _collections(value, origin)
         elif is_dataclass(hint) or isinstance(hint, str):
             if not isinstance(value, Mapping):
-                raise ConfigError(f"{dotted} in {origin} must be a table, not {schema.type_name(value)}.")
+                raise ConfigError(f"{dotted} in {origin} must be a table, not {_type_name(value)}.")
             if isinstance(current, Config) and isinstance(hint, str):  # a capability's table, by its place
-                own = merged(_capability_table(current, key), value, origin, f"{dotted}.")
-                updates["tables"] = {**updates.get("tables", current.tables), key: own}
+                table_of_capability = merged(_capability_table(current, key), value, origin, f"{dotted}.")
+                updates["tables"] = {**updates.get("tables", current.tables), key: table_of_capability}
             else:
                 updates[key] = merged(getattr(current, key), value, origin, f"{dotted}.")
         else:
-            updates[key] = schema.checked(value, hint, dotted, origin)
+            updates[key] = _checked(value, hint, dotted, origin)
     if isinstance(docs := updates.get("docs"), str) and docs.startswith(("~/", f"~{os.sep}")):
         # Also in a file that nobody named: a glob of source.include, from the root on, reaches each home folder, too.
         updates["docs"] = os.path.expanduser(docs)
@@ -325,21 +335,22 @@ def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") 
 
 
 def _capability_table(config: Config, name: str) -> Any:
+    """The table of a capability; its defaults where no layer sets it."""
     return config.tables.get(name) or registry.load(registry.SETTINGS[name])()
 
 
 def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
-    """The tables ``[collections.NAME]``; each may be an array of tables, one for each version."""
+    """The tables ``[collections.NAME]``. A name may have an array of tables, one for each version."""
     if not isinstance(tables, Mapping):
         raise ConfigError(
-            f"collections in {origin} must be a table, not {schema.type_name(tables)}. Write [collections.NAME]."
+            f"collections in {origin} must be a table, not {_type_name(tables)}. Write [collections.NAME]."
         )
     collections = []
     for name, value in tables.items():
         versions = value if isinstance(value, list) else [value]
         if not versions or not all(isinstance(table, Mapping) for table in versions):
             raise ConfigError(
-                f"collections.{name} in {origin} must be a table, not {schema.type_name(value)}. Write "
+                f"collections.{name} in {origin} must be a table, not {_type_name(value)}. Write "
                 f"[collections.{name}] with docs or index under it."
             )
         try:
@@ -351,7 +362,7 @@ def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
 
 
 def key_of(written: str) -> str:
-    """The key in its first form: ``max_chunk_size`` for ``max-chunk-size`` or ``maxChunkSize``."""
+    """A key as the code spells it: ``max_chunk_size`` for ``max-chunk-size`` or ``maxChunkSize``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", written).replace("-", "_").lower()
 
 
@@ -364,8 +375,10 @@ def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 def _leaves(
     kind: Any, environment: Mapping[str, str] | None = None, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """(path, type) of each key that a variable can set. ``environment``: tables of capabilities of which it names no
-    variable are left out, and not loaded."""
+    """(path, type) of each key that a variable can set.
+
+    ``environment``: tables of capabilities of which it sets no key are left out, and not loaded.
+    """
     for key, hint in keys(kind).items():
         own_path = (*path, key)
         if isinstance(hint, str):
@@ -375,5 +388,65 @@ def _leaves(
             hint = registry.load(hint)
         if is_dataclass(hint):
             yield from _leaves(hint, environment, own_path)
-        elif hint != tuple[Collection, ...] and schema.plain_type(hint) is not Mapping:
+        elif hint != tuple[Collection, ...] and plain_type(hint) is not Mapping:
             yield own_path, hint  # tables of any name have no variable
+
+
+# --- types of values ----------------------------------------------------------------------------------------
+
+
+def plain_type(kind: Any) -> Any:
+    """``str`` for ``str | None`` and for literals, ``tuple`` for ``tuple[str, ...]``; other types as they are."""
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        kind = next(argument for argument in typing.get_args(kind) if argument is not type(None))
+    if typing.get_origin(kind) is Literal:
+        return str
+    return typing.get_origin(kind) or kind
+
+
+_EXPECTED: dict[Any, str] = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Mapping: "a table",
+}
+
+
+def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
+    """The value of a key in a file, if it has the type of its field. Raises :class:`ConfigError`."""
+    plain = plain_type(kind)
+    if plain is tuple:
+        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{dotted} in {origin} must be a list of strings, not {_type_name(value)}.")
+    if plain is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
+        raise ConfigError(f"{dotted} in {origin} must be {_EXPECTED[plain]}, not {_type_name(value)}.")
+    if plain is str and "\0" in value:
+        raise ConfigError(f"{dotted} in {origin} has a NUL character. Remove it.")
+    return value
+
+
+def _from_text(text: str, kind: Any, variable: str) -> Any:
+    """The value of a key from the text of an environment variable; a list is separated by commas. Raises
+    :class:`ConfigError`."""
+    plain = plain_type(kind)
+    if plain is tuple:
+        return [part.strip() for part in re.split(r",(?![^{}]*\})", text) if part.strip()]  # not within *.{md,mdx}
+    if plain is bool:
+        lowered = text.strip().lower()
+        if lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+            return lowered in ("1", "true", "yes", "on")
+        raise ConfigError(f"{variable} must be {_EXPECTED[bool]}, not {text!r}.")
+    try:
+        return plain(text)
+    except ValueError:
+        raise ConfigError(f"{variable} must be {_EXPECTED[plain]}, not {text!r}.") from None
+
+
+def _type_name(value: Any) -> str:
+    """The type of a value, in words, for an error. The value itself could be a secret in the wrong place."""
+    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "a table" if isinstance(value, Mapping) else type(value).__name__)

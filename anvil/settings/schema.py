@@ -1,19 +1,19 @@
-"""The typed configuration: the tables of the engine, and the checks that all tables share.
+"""The keys of the configuration, with their types, defaults and ranges: the tables of the engine.
 
-A capability has its own table in its folder, under its name in ``SETTINGS`` of :mod:`anvil.registry`. The layers are
-merged by :mod:`anvil.settings.configuration`.
+A capability has its own table in its folder, under its name in ``SETTINGS`` of :mod:`anvil.registry`. Unknown keys,
+wrong types and values from environment variables are the matter of :mod:`anvil.settings.configuration`.
 
-Metadata of a field: ``path``: a path, which starts from the working folder if an option or a variable names it.
-``instead``: the key turns off a protection, and this is how the user does it without a file. ``keys``: the keys that
-stand in place of the field.
+Metadata of a field:
+
+- ``path``: the value is a path. It starts from the working folder if an option or a variable names it.
+- ``instead``: the key turns off a protection, and this is how the user does it without a file.
+- ``keys``: the keys that stand in place of the field.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
@@ -48,14 +48,14 @@ Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
 
 
 def within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> None:
-    """Raise :class:`ConfigError` unless ``value`` is between both; NaN is not."""
+    """Raise :class:`ConfigError` unless ``low <= value <= high``. NaN is refused, too."""
     if not low <= value <= high:
         raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
 
 
 def one_of(key: str, value: str, literal: Any) -> None:
-    """Raise :class:`ConfigError` unless ``value`` is one of a literal type. A text that is wrong could be a secret in
-    the wrong place, so no message repeats it."""
+    """Raise :class:`ConfigError` unless ``value`` is one of a literal type. No message repeats a wrong value: it could
+    be a secret in the wrong place."""
     if value not in get_args(literal):
         raise ConfigError(f"{key} has an unknown value. Use one of {', '.join(get_args(literal))}.")
 
@@ -64,62 +64,6 @@ def builder(key: str, value: str | None) -> None:
     """Raise :class:`ConfigError` unless ``value`` names an owner or a repository, or is None."""
     if value is not None and not index_url.is_builder(value):
         raise ConfigError(f"{key} is not a place on GitHub. Name an owner or a repository: OWNER or OWNER/REPO.")
-
-
-def plain_type(kind: Any) -> Any:
-    """``str`` for ``str | None`` and for literals, ``tuple`` for ``tuple[str, ...]``; other types as they are."""
-    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
-        kind = next(argument for argument in typing.get_args(kind) if argument is not type(None))
-    if typing.get_origin(kind) is Literal:
-        return str
-    return typing.get_origin(kind) or kind
-
-
-_EXPECTED: dict[Any, str] = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    Mapping: "a table",
-}
-
-
-def checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
-    """The value of a key in a file, of the type of its field. Raises :class:`ConfigError`."""
-    plain = plain_type(kind)
-    if plain is tuple:
-        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise ConfigError(f"{dotted} in {origin} must be a list of strings, not {type_name(value)}.")
-    if plain is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
-        raise ConfigError(f"{dotted} in {origin} must be {_EXPECTED[plain]}, not {type_name(value)}.")
-    if plain is str and "\0" in value:
-        raise ConfigError(f"{dotted} in {origin} has a NUL character. Remove it.")
-    return value
-
-
-def from_text(text: str, kind: Any, variable: str) -> Any:
-    """The value of a key in a variable. Raises :class:`ConfigError`."""
-    plain = plain_type(kind)
-    if plain is tuple:
-        return [part.strip() for part in re.split(r",(?![^{}]*\})", text) if part.strip()]  # not within *.{md,mdx}
-    if plain is bool:
-        lowered = text.strip().lower()
-        if lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
-            return lowered in ("1", "true", "yes", "on")
-        raise ConfigError(f"{variable} must be {_EXPECTED[bool]}, not {text!r}.")
-    try:
-        return plain(text)
-    except ValueError:
-        raise ConfigError(f"{variable} must be {_EXPECTED[plain]}, not {text!r}.") from None
-
-
-def type_name(value: Any) -> str:
-    """The type of a value. The value itself could be a secret in the wrong place."""
-    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "a table" if isinstance(value, Mapping) else type(value).__name__)
 
 
 # --- the tables ------------------------------------------------------------------------------------------------------
@@ -216,7 +160,7 @@ class SiteOptions:
 
     @property
     def writes_markdown(self) -> bool:
-        """Whether a build of the site also writes its pages as Markdown."""
+        """Whether a build of the site also writes its pages as Markdown: ``link_markdown`` implies it."""
         return self.markdown or self.link_markdown
 
     def __post_init__(self) -> None:
@@ -329,7 +273,7 @@ class Collection:
 
     @property
     def built_from(self) -> tuple[object, ...]:
-        """The keys that decide what is in its index."""
+        """The values that decide what is in its index. Collections with the same index must agree in them."""
         return posixpath.normpath(self.docs or ""), self.source, self.chunking, self.site
 
     def __post_init__(self) -> None:

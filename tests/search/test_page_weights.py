@@ -8,8 +8,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.search import ranking
-from anvil.search.ranking import asks_for_records, factors, is_record
+from anvil.search import page_weights
+from anvil.search.page_weights import asks_for_records, factors, is_record
 from tests.conftest import write
 
 PAGES = {
@@ -78,7 +78,7 @@ def test_a_page_that_says_that_it_is_deprecated_ranks_below_a_living_one(tmp_pat
     ],
 )
 def test_a_page_about_what_is_deprecated_is_not_deprecated(signs: tuple[object, str, str]) -> None:
-    assert not ranking.is_deprecated(*signs)
+    assert not page_weights.is_deprecated(*signs)
 
 
 def test_a_build_records_weights_and_a_search_uses_them(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_weight_that_is_none_is_refused(tmp_path: Path, weights: str) -> None:
 
 
 def test_the_first_glob_counts_and_a_folder_means_its_pages() -> None:
-    weight_of = ranking.weigher({"old/kept.md": 1.0, "old": 0.5, "**/draft-*.md": 0.2})
+    weight_of = page_weights.weigher({"old/kept.md": 1.0, "old": 0.5, "**/draft-*.md": 0.2})
     assert [weight_of(path) for path in ("old/kept.md", "old/a.md", "new/draft-1.md", "new/a.md", "older.md")] == [
         1.0,
         0.5,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.search import excerpts, question_words
+from anvil.search import excerpts, highlighting
 
 line = st.lists(st.sampled_from(["cache", "caching", "index", "the", "über", "x", "a,b", ""]), max_size=8).map(" ".join)
 texts = st.tuples(st.lists(line, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n", "\r"])).map(
@@ -17,29 +17,29 @@ texts = st.tuples(st.lists(line, min_size=1, max_size=12), st.sampled_from(["\n"
 
 
 def test_marking_touches_the_wanted_words_only() -> None:
-    marked = question_words.highlight(
-        "Cached pages are cached; uncached are not.", question_words.query_stems("caching"), "<{}>".format
+    marked = highlighting.highlight(
+        "Cached pages are cached; uncached are not.", highlighting.query_stems("caching"), "<{}>".format
     )
     assert marked == "<Cached> pages are <cached>; uncached are not."
 
 
 def test_words_without_spaces_between_them_are_found_and_marked() -> None:
-    wanted = question_words.query_stems("検索")
+    wanted = highlighting.query_stems("検索")
     text = "一行目です\n" * 10 + "全文検索エンジン\n" + "最後の行です\n" * 10
     assert "全文検索エンジン" in excerpts.excerpt(text, excerpts.sought("検索"), 20).of(text)
-    assert question_words.highlight("全文検索エンジン", wanted, "<{}>".format) == "全文<検索>エンジン"
-    assert question_words.highlight("水曜と水道", question_words.query_stems("水"), "<{}>".format) == "<水>曜と<水>道"
+    assert highlighting.highlight("全文検索エンジン", wanted, "<{}>".format) == "全文<検索>エンジン"
+    assert highlighting.highlight("水曜と水道", highlighting.query_stems("水"), "<{}>".format) == "<水>曜と<水>道"
 
 
 @settings(max_examples=60, deadline=None)
 @given(texts)
 def test_marking_loses_nothing(text: str) -> None:
-    assert question_words.highlight(text, question_words.query_stems("cache index"), lambda word: word) == text
+    assert highlighting.highlight(text, highlighting.query_stems("cache index"), lambda word: word) == text
 
 
 def test_matched_words_are_spelled_as_in_the_text() -> None:
     text = "Caches are cached; the CACHE's key. 検索する"
-    found = question_words.matched_words(text, question_words.query_stems("what is caching? 検索"))
+    found = highlighting.matched_words(text, highlighting.query_stems("what is caching? 検索"))
     assert found == {"Caches", "cached", "CACHE", "検索"}
 
 
@@ -54,36 +54,32 @@ def test_matched_words_are_spelled_as_in_the_text() -> None:
     ],
 )
 def test_words_of_one_root_match(a: str, b: str) -> None:
-    assert question_words.stem(a) == question_words.stem(b)
+    assert highlighting.stem(a) == highlighting.stem(b)
 
 
 def test_short_words_are_not_wanted_but_cjk_ones_are() -> None:
-    assert question_words.query_stems("is it a do of") == frozenset()
-    assert question_words.query_stems("検索 索") >= {"検索"}
+    assert highlighting.query_stems("is it a do of") == frozenset()
+    assert highlighting.query_stems("検索 索") >= {"検索"}
 
 
 def test_a_word_of_more_than_100_characters_is_not_cached() -> None:
     """A caller could fill the memory with such words."""
-    question_words._known_keys.cache_clear()
-    assert (
-        question_words.query_stems("b" * 101) == {"b" * 101} and question_words._known_keys.cache_info().currsize == 0
-    )
-    assert (
-        question_words.query_stems("b" * 100) == {"b" * 100} and question_words._known_keys.cache_info().currsize == 1
-    )
+    highlighting._known_keys.cache_clear()
+    assert highlighting.query_stems("b" * 101) == {"b" * 101} and highlighting._known_keys.cache_info().currsize == 0
+    assert highlighting.query_stems("b" * 100) == {"b" * 100} and highlighting._known_keys.cache_info().currsize == 1
 
 
 def test_stems_are_found_where_their_words_begin() -> None:
-    stems = question_words.query_stems("caching files")
-    assert question_words.matches_at("Cached: a file, profiles and Files_x", stems) == [(0, "cach"), (10, "fil")]
-    assert question_words.matches_at("Straße: cached", stems) == [(8, "cach")]  # folded, the text is longer
-    assert question_words.matches_at("文件 cached", question_words.query_stems("文件")) == [(0, "文件")]
+    stems = highlighting.query_stems("caching files")
+    assert highlighting.matches_at("Cached: a file, profiles and Files_x", stems) == [(0, "cach"), (10, "fil")]
+    assert highlighting.matches_at("Straße: cached", stems) == [(8, "cach")]  # folded, the text is longer
+    assert highlighting.matches_at("文件 cached", highlighting.query_stems("文件")) == [(0, "文件")]
 
 
 @given(st.text(alphabet="aAbBeEsS _-é\n世界", max_size=80), st.text(alphabet="abes世界 ", max_size=20))
 def test_matches_are_those_of_each_word(text: str, question: str) -> None:
-    stems = question_words.query_stems(question)
+    stems = highlighting.query_stems(question)
     words = re.finditer(r"[^\W世界]+|[世界]+", text)
-    assert [key for _, key in question_words.matches_at(text, stems)] == [
-        key for word in words for key in question_words.keys_of(word[0]) if key in stems
+    assert [key for _, key in highlighting.matches_at(text, stems)] == [
+        key for word in words for key in highlighting.keys_of(word[0]) if key in stems
     ]

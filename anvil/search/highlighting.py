@@ -1,22 +1,15 @@
-"""The words of a question: where a text has them, by their stems, and slips of spelling in them."""
+"""Where a text has the words of a query, by rough stems: for excerpts and for highlighting."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from anvil.formats.characters import UNSPACED
 from anvil.formats.patterns import lazy_pattern
-from anvil.text import query as lexicon
 from anvil.text.query import STOP, beginning, bounded, pairs
-
-if TYPE_CHECKING:
-    from anvil.embedding.provider import EmbeddingProvider
-    from anvil.search.ranking import CandidateIndex
 
 MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
@@ -123,73 +116,3 @@ def matched_words(text: str, stems: Collection[str]) -> frozenset[str]:
 
     highlight(text, stems, keep)
     return frozenset(matched)
-
-
-# --- slips of spelling ------------------------------------------------------------------------------------
-
-# A slip is one letter that is missing, that is too many, that is swapped with its neighbour, or that is another vowel.
-# Other letters make another name more often than a slip: ``mysql`` and ``mssql``. For the same reason the first and the
-# last letter have to be the same (``prisma`` and ``prism``), but for a swap of the last two, and a word that the
-# embedding model knows is none.
-
-MIN_LETTERS = 5
-"""Letters of the shortest word that can have a slip: nearly all shorter ones are a letter away from another word."""
-MAX_SLIPS = 3
-"""Words of a question that are looked up. One that has more is in another language, or on another subject."""
-_VOWELS = frozenset("aeiy")
-"""Those that are typed for each other: with ``o`` and ``u``, ``modal`` would be a slip of ``modul``, a module."""
-
-
-def corrected(query: str, indexes: Sequence[CandidateIndex], provider: EmbeddingProvider) -> tuple[str, str | None]:
-    """The query without slips, and a note on them; the query itself and None where it has none. A slip is a word that
-    no page has, where the index has one that is a letter away."""
-    if lexicon.qualified_name(query) is not None:
-        return query, None
-    terms = {token: word for token, (_, word) in lexicon.parse_query(query, indexes[0].stem).terms.items()}
-    known = {token for index in indexes for token, count in index.frequencies(terms).items() if count}
-    unknown = [(token, word) for token, word in terms.items() if token not in known and _may_be_slip(word, provider)]
-    notes = []
-    for token, word in unknown if len(unknown) <= MAX_SLIPS else ():
-        alone = re.compile(rf"(?<![\w.-]){word}(?![\w-]|\.\w)")  # not in a name such as --x-shutdwon or a.shutdwon
-        meant = _meant(word, token, indexes) if alone.search(query) else None
-        if meant is not None:
-            query = alone.sub(meant, query)
-            notes.append(f"No page has the word '{word}'; '{meant}' was searched instead.")
-    return query, " ".join(notes) or None
-
-
-def _may_be_slip(word: str, provider: EmbeddingProvider) -> bool:
-    if len(word) < MIN_LETTERS or not (word.isascii() and word.isalpha() and word[1:].islower()):
-        return False  # such as a name of code
-    return len(provider.token_spans([word.lower()])[0]) != 1
-
-
-def _meant(typed: str, token: str, indexes: Sequence[CandidateIndex]) -> str | None:
-    """The word of the indexes, in full, whose token most chunks have of those that are a slip away from ``token``."""
-    counts: Counter[str] = Counter()
-    for index in indexes:
-        for term, count in index.words_from(token[0]):
-            if is_slip(token, term):
-                counts[term] += count
-    best = min(counts, key=lambda term: (-counts[term], term), default=None)
-    if best is None:
-        return None
-    texts = (text for index in indexes for text in index.texts(index.matching([best], 1, None)).values())
-    tokens = indexes[0].stem
-    in_full = [word for text in texts for word in lexicon.words(text.content.lower()) if best in tokens(word)]
-    return min(in_full, key=lambda word: (not is_slip(typed.lower(), word), abs(len(word) - len(typed))), default=None)
-
-
-def is_slip(typed: str, word: str) -> bool:
-    """Whether one slip makes ``word`` to what was ``typed``."""
-    if abs(len(typed) - len(word)) > 1 or typed[0] != word[0] or typed == word:
-        return False
-    at = next(place for place, pair in enumerate(zip(typed + " ", word + " ", strict=False)) if pair[0] != pair[1])
-    if typed[at : at + 2] == word[at : at + 2][::-1] and typed[at + 2 :] == word[at + 2 :]:
-        return len(typed) == len(word)  # only two letters that are swapped may be the last ones
-    if typed[-1] != word[-1]:
-        return False
-    if len(typed) == len(word):
-        return typed[at + 1 :] == word[at + 1 :] and typed[at] in _VOWELS and word[at] in _VOWELS
-    longer, shorter = (typed, word) if len(typed) > len(word) else (word, typed)
-    return longer[at + 1 :] == shorter[at:]
