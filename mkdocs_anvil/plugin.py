@@ -444,8 +444,8 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
             log.info(note)
         warn = log.info if report.passed else log.warning
         for outcome in report.failed[:MAX_WARNINGS]:
-            warn(suite_report.unanswered(outcome))
-        warn(suite_report.sums(report))
+            warn(suite_report.failure_sentence(outcome))
+        warn(suite_report.totals(report))
 
     def _complain(self, message: str) -> None:
         if self.config.on_error == "fail":

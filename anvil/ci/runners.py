@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from anvil.doc_tests.suite_report import moved, unanswered
+from anvil.doc_tests.suite_report import failure_sentence, movement
 from anvil.errors import AnvilError
 from anvil.formats.data_formats import json_object
 from anvil.git.repository import Repository
@@ -303,14 +303,14 @@ def question_notes(report: TestReport, opened: Anvil) -> Iterator[Note]:
     for difference in worse:
         level: Level = "error" if difference.decisive else "warning"
         file = checkout_path(opened, difference.page) if difference.page else None
-        message = f"{difference.after.question.ask!r}: {moved(difference)}"
+        message = f"{difference.after.question.ask!r}: {movement(difference)}"
         yield Note(level, message, file, difference.line if file else None)
     suite = _from_checkout(Path(report.suite).resolve())
     worse_questions = {difference.after.question for difference in worse}
     for outcome in report.failed:
         if outcome.question not in worse_questions:
             level = "warning" if report.passed else "error"
-            yield Note(level, unanswered(outcome), suite, outcome.question.line or 1)
+            yield Note(level, failure_sentence(outcome), suite, outcome.question.line or 1)
 
 
 def _first_different_line(path: str, opened: Anvil, reader: Reader) -> int:

@@ -305,7 +305,7 @@ def questions_headline(report: TestReport) -> str:
 def render_questions(report: TestReport, since: str | None, pages_url: str | None) -> str:
     """The section on the questions of a suite. ``since`` is the branch of the baseline; ``pages_url`` is as above."""
     rank = "" if report.mrr is None else f" Mean reciprocal rank {report.mrr:.2f}."
-    parts = [f"## Questions: {_escape(questions_headline(report))}", f"**{suite_report.sums(report)}**{rank}"]
+    parts = [f"## Questions: {_escape(questions_headline(report))}", f"**{suite_report.totals(report)}**{rank}"]
     comparison = report.comparison
     if comparison is not None:
         parts += [*_comparison(comparison, since, pages_url)]

@@ -1,2 +1,1 @@
-"""Tests of documentation: questions, the pages that should answer them, and which edited page is to blame: ``anvil
-test``."""
+"""Tests of documentation: questions, the pages that should answer them, and the page to blame: ``anvil test``."""

@@ -1,4 +1,4 @@
-"""``anvil test``."""
+"""``anvil test`` and ``anvil questions``."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 @options.common
 @options.in_site
 @click.option("--baseline", metavar="REF|INDEX", help="Compare with a branch, tag or commit, or with another index.")
-@click.option("--mode", type=click.Choice(MODES), help="How to search, whatever the questions say.")
-@click.option("--update", is_flag=True, help="Write what answers today to the questions that have no expect.")
+@click.option("--mode", type=click.Choice(MODES), help="Search in this mode, instead of the mode of each question.")
+@click.option("--update", is_flag=True, help="Write today's answers as expect of the questions that have none.")
 @click.option(
     "--suggest",
     is_flag=True,
-    help="Print questions of the pages' own, such as a FAQ's, and of the question log, as TOML.",
+    help="Print questions that are in the pages, such as in a FAQ, and in the question log, as TOML.",
 )
-@click.option("--lint", is_flag=True, help="Name the questions that expect a page alone, not a section; exit code 1.")
-@click.option("--junit", metavar="FILE", help="Write the outcomes as JUnit XML, too.")
+@click.option("--lint", is_flag=True, help="Name the questions that expect a page without a section; exit code 1.")
+@click.option("--junit", metavar="FILE", help="Also write the outcomes as JUnit XML.")
 @options.as_json
 @options.quiet
 @click.argument("suite", required=False, metavar="[FILE]")
@@ -55,7 +55,7 @@ def command(
     """Do the documents answer these questions? Exit code 0: yes, 1: no, 2: error.
 
     FILE is by default the anvil-tests.toml in the documentation folder, or in a folder above it up to the repository's
-    root. --quiet prints what failed only.
+    root. With --quiet, only failures are printed.
     """
     from anvil.doc_tests.values import RECORDING_ADVICE
 
@@ -95,14 +95,14 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
     from anvil.doc_tests.suite import FIRST_QUESTION
 
     try:
-        suite_now = opened.test_suite(suite)
+        current_suite = opened.test_suite(suite)
     except ConfigError:
         if suite is not None:
             raise
-        suite_now = None  # no suite yet: the suggestions are its first questions
+        current_suite = None  # without a suite, the suggestions are its first questions
     log = opened.question_log
     groups = opened.question_groups(question_log.questions(log.read())) if log.path.is_file() else []
-    suggestions = opened.test_suggestions(suite_now, [group.question for group in groups])
+    suggestions = opened.test_suggestions(current_suite, [group.question for group in groups])
     for entry in suggestions:
         output.say(entry)
     if any(FIRST_QUESTION in entry for entry in suggestions):
@@ -115,7 +115,7 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
 
 
 def _update(file: Path, report: TestReport) -> None:
-    """Write today's answers of new questions into the suite, after showing them."""
+    """Show today's answers of new questions, and write them into the suite. On a terminal, the user is asked first."""
     from anvil.doc_tests import suite
 
     if not report.new:
@@ -125,22 +125,22 @@ def _update(file: Path, report: TestReport) -> None:
         address = outcome.likely_address
         expect = "nothing is likely to answer: name a page" if address is None else f'expect = "{address}"'
         output.say(f"{outcome.question.ask}\n      {expect}", err=True)
-    number = sum(outcome.likely_address is not None for outcome in report.new)
-    if not number:
+    answer_count = sum(outcome.likely_address is not None for outcome in report.new)
+    if not answer_count:
         return
-    count = counted(number, "answer")
-    if sys.stdin.isatty() and not click.confirm(f"Write {count} to {output.relative(file)}?", err=True):
+    answers = counted(answer_count, "answer")
+    if sys.stdin.isatty() and not click.confirm(f"Write {answers} to {output.relative(file)}?", err=True):
         return
-    safe_files.put_file(file, suite.recorded(suite.read(file), report, str(file)))
-    output.say(f"{count} written to {output.relative(file)}.", err=True)
+    safe_files.put_file(file, suite.record_answers(suite.read(file), report, str(file)))
+    output.say(f"{answers} written to {output.relative(file)}.", err=True)
 
 
 @click.command("questions", epilog="Example: anvil questions --to-tests")
 @options.common
 @options.in_site
 @click.option("--all", "everything", is_flag=True, help="Also questions that the pages answer.")
-@click.option("--to-tests", is_flag=True, help="Print them as TOML, for the questions of 'anvil test'.")
-@click.option("--log", metavar="FILE", help="Another log than that of the documentation folder.")
+@click.option("--to-tests", is_flag=True, help="Print the questions as TOML for 'anvil test'.")
+@click.option("--log", metavar="FILE", help="Read this log, instead of the log of the documentation folder.")
 @options.as_json
 def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log: str | None, as_json: bool) -> None:
     """Print the logged questions that no page answers, and the reports about pages.
@@ -153,7 +153,8 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
     if to_tests and as_json:
         raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")
     with output.progress() as progress, options.open_index(given, progress) as opened:
-        file = opened.question_log if log is None else question_log.QuestionLog(Path(log), max_bytes=0)  # it is read
+        # max_bytes is for writing, and the log is only read
+        file = opened.question_log if log is None else question_log.QuestionLog(Path(log), max_bytes=0)
         if not file.path.is_file():
             raise ConfigError(
                 f"There is no log at {file.path}. Set question_log = true under [serve] in anvil.toml, and serve again."
@@ -178,9 +179,9 @@ def _lines(
         yield "asked  conf.  question"
     for group in groups:
         confidence = "-" if group.confidence is None else f"{group.confidence:.2f}"
-        yield f"{group.count:>5}  {confidence:>5}  {suite_report.cut(group.question)}"
+        yield f"{group.count:>5}  {confidence:>5}  {suite_report.one_line(group.question)}"
         page = group.page or "no result"
-        also = f"; also: {' / '.join(map(suite_report.cut, group.wordings))}" if group.wordings else ""
+        also = f"; also: {' / '.join(map(suite_report.one_line, group.wordings))}" if group.wordings else ""
         yield f"{'':12}  {page}, last asked {group.last_asked[:10]}{also}"
     unanswered = sum(not group.answered for group in groups)
     yield f"{counted(question_count, 'question')} in {counted(group_count, 'group')}, {unanswered:,} without an answer."

@@ -1,4 +1,4 @@
-"""Asking the questions of a suite, finding the sections that they expect, and judging whether they are answered."""
+"""Asking the questions of a suite: the sections that they expect, their vectors, and whether they are answered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from anvil.doc_tests.suite import shown
+from anvil.doc_tests.suite import quoted
 from anvil.doc_tests.values import NO_CONFIDENCE, Answer, Expectation, Outcome, Question, Status, Suite
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ConfigError
@@ -23,18 +23,18 @@ from anvil.values import Progress, Section, silent
 from anvil.wording import closest_names, closest_paths, full_heading
 
 MIN_RESULTS = 10
-"""Results of a search, also where fewer count: a report gives the rank of the right page."""
+"""The fewest results of a search. A report has the rank of the right page even if fewer results count."""
 SHOWN_ANSWERS = 3
-"""First results in an outcome."""
+"""Results that an outcome has, the first ones of the search."""
 MAX_CHARS = 1_000_000
-"""Budget of a search: so large that no result is cut."""
+"""Budget of a search, so large that no result is cut."""
 MAX_PROBLEMS = 10
 """Unresolved expectations that one message lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPart:
-    """A page of an index, or a section of it with its subsections. Offsets count characters of the page's text."""
+    """A page of an index, or a section with its subsections. ``start``, ``end``: in characters of the page's text."""
 
     document_id: int
     file_path: str
@@ -47,7 +47,7 @@ class ExpectedPart:
 
 
 class ExpectedParts:
-    """The pages and sections of one index that expectations name. ``moved``: renamed page -> its path in the index."""
+    """The parts of one index that expectations name. ``moved``: former path of a page -> its path in the index."""
 
     def __init__(self, reader: IndexReader, moved: Mapping[str, str] | None = None) -> None:
         self.reader = reader
@@ -55,11 +55,11 @@ class ExpectedParts:
         self._results: dict[Expectation, ExpectedPart | str] = {}
 
     def of(self, question: Question) -> list[ExpectedPart]:
-        """The pages and sections that the question is about, as far as there are any."""
+        """The parts that a question expects, without those that are not in the index."""
         return [part for each in question.expect if isinstance(part := self.find(each), ExpectedPart)]
 
     def find(self, expectation: Expectation) -> ExpectedPart | str:
-        """The page or section; where there is none, why, with the closest names, to follow "expect"."""
+        """The expected part, or an error that follows the word "expect", with the closest names."""
         if expectation not in self._results:
             self._results[expectation] = self._look_up(expectation, self.reader)
         return self._results[expectation]
@@ -69,7 +69,7 @@ class ExpectedParts:
         document = reader.document(path)
         if document is None:
             close = _closest_pages(expectation.page, reader)
-            return f"names {shown(expectation.page)}, which is no page. {close}"
+            return f"names {quoted(expectation.page)}, which is no page. {close}"
         sections = reader.sections(document.id)
         end = sections[-1].end if sections else 0
         if not expectation.section:
@@ -79,7 +79,7 @@ class ExpectedParts:
             closest = _closest_sections(expectation.section, sections)
             close = "; ".join(f"#{section.anchor}" if section.anchor else section.heading_path for section in closest)
             hint = f"Closest: {close}." if close else "It has no headings."
-            return f"names {shown(str(expectation))}, but the page has no such heading, or more than one. {hint}"
+            return f"names {quoted(str(expectation))}, but the page has no such heading, or more than one. {hint}"
         last = pages.last_of(section, sections)
         headings = frozenset(part.heading_path for part in sections[section.ordinal : last.ordinal + 1])
         return ExpectedPart(document.id, path, section.start, last.end, headings, section.start_line)
@@ -87,7 +87,7 @@ class ExpectedParts:
 
 def _closest_pages(page: str, reader: IndexReader) -> str:
     paths = list(reader.identities())
-    without_folder = [path for path in paths if page.endswith(f"/{path}")]  # written from the repository's root
+    without_folder = [path for path in paths if page.endswith(f"/{path}")]  # of a path from the repository's root
     names = closest_paths(page, sorted(paths, key=len), without_folder, limit=2)
     return f"Closest: {', '.join(names)}." if names else "'anvil list' names the pages."
 
@@ -101,11 +101,11 @@ def _closest_sections(name: str, sections: tuple[Section, ...]) -> list[Section]
 
 
 def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
-    """Raise :class:`ConfigError` for expectations that name no page or section in any of the indexes."""
+    """Raise :class:`ConfigError` if an expectation names no page or section of any of the indexes."""
     problems = []
     for number, question in enumerate(suite.questions, 1):
         for expectation in question.expect:
-            if all(isinstance(targets.find(expectation), str) for targets in indexes):
+            if all(isinstance(parts.find(expectation), str) for parts in indexes):
                 location = f"line {question.line}" if question.line else f"question {number}"
                 problems.append(f"{suite.origin}, {location}: expect {indexes[0].find(expectation)}")
     if problems:
@@ -116,13 +116,13 @@ def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
 class Asker:
     """Asks questions of one index."""
 
-    def __init__(self, searcher: Searcher, targets: ExpectedParts, vectors: QuestionVectors) -> None:
+    def __init__(self, searcher: Searcher, parts: ExpectedParts, vectors: QuestionVectors) -> None:
         self._searcher = searcher
         self._vectors = vectors
-        self._targets = targets
+        self._targets = parts
         self._anchors: dict[str, dict[str, str]] = {}
         self.notes: list[str] = []
-        """Sentences on why vectors are not used."""
+        """Reasons why vectors are not used."""
 
     def ask_all(self, questions: Sequence[Question], progress: Progress = silent) -> tuple[Outcome, ...]:
         """The outcome of each question, in order."""
@@ -134,7 +134,7 @@ class Asker:
         return tuple(outcomes)
 
     def ask(self, question: Question) -> Outcome:
-        """The outcome of one question. Raises :class:`ConfigError` for a mode that the index does not offer."""
+        """The outcome of one question. Raises :class:`ConfigError` if the index cannot be searched in its mode."""
         count = max(question.within, MIN_RESULTS)
         vector = self._vectors.get(question) if self._searcher.semantic else None
         failure = self._searcher.obstacle or (
@@ -144,25 +144,25 @@ class Asker:
             self.notes.append(failure)
         request = SearchRequest(question.ask, count, max_chars=MAX_CHARS, mode=question.mode)
         results = self._searcher.search(request, vector)
-        targets = self._targets.of(question)
-        fitting = [[target for target in targets if self._fits(target, each.hit, each.row)] for each in results.ranked]
+        parts = self._targets.of(question)
+        fitting = [[part for part in parts if self._fits(part, each.hit, each.row)] for each in results.ranked]
         return judge(
             question,
             [self._answer(hit) for hit in results.hits],
             [bool(fits) for fits in fitting],
-            [any(target.headings is not None for target in fits) for fits in fitting],
+            [any(part.headings is not None for part in fits) for fits in fitting],
         )
 
-    def _fits(self, target: ExpectedPart, hit: Hit, row: int) -> bool:
-        """Whether a result is the page, names the section or one below it, or holds the section's heading."""
-        if row >> table_rows.CHUNK_BITS != target.document_id:
+    def _fits(self, part: ExpectedPart, hit: Hit, row: int) -> bool:
+        """Whether a result is in the expected page, names the section or a subsection, or has the section's heading."""
+        if row >> table_rows.CHUNK_BITS != part.document_id:
             return False
         named = (hit.metadata.heading_path, *(place.heading_path for place in hit.also or ()))
-        if target.headings is None or not target.headings.isdisjoint(named):
+        if part.headings is None or not part.headings.isdisjoint(named):
             return True
-        # Short sections are one chunk with the next, and it has the breadcrumb of the first of them.
+        # A chunk of several short sections has the breadcrumb of the first section.
         chunk = self._searcher.index.reader.chunks([row])[row]
-        return chunk.start <= target.start < chunk.start + len(chunk.content)
+        return chunk.start <= part.start < chunk.start + len(chunk.content)
 
     def _answer(self, hit: Hit) -> Answer:
         place = hit.metadata
@@ -186,11 +186,14 @@ class Asker:
 
 
 def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool], sections: Sequence[bool]) -> Outcome:
-    """The outcome of a question. ``fits``: whether each answer is an expected one; ``sections``: whether it is in an
-    expected section. One that is only of an expected page counts if it is not unlikely to answer."""
-    places = [place for place, fit in enumerate(fits, 1) if fit]
-    counting = [place for place in places if sections[place - 1] or not answers[place - 1].is_unlikely]
-    rank = next(iter(counting), None) or next(iter(places), None)  # of one that does not count: how near it is
+    """The outcome of a question.
+
+    ``fits``: whether each answer is expected. ``sections``: whether it is in an expected section. An answer that is
+    only in an expected page counts if it is not unlikely to answer.
+    """
+    ranks = [rank for rank, fit in enumerate(fits, 1) if fit]
+    counting = [rank for rank in ranks if sections[rank - 1] or not answers[rank - 1].is_unlikely]
+    first_rank = next(iter(counting or ranks), None)  # a report shows also the rank of a page that does not count
     better = ""
     if question.weak and counting and not sections[counting[0] - 1]:
         better = answers[counting[0] - 1].address
@@ -207,19 +210,19 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool], s
             status = "pass" if confidence is None or confidence < UNLIKELY else "fail"
     else:
         status = "pass" if counting and counting[0] <= question.within else "fail"
-        if rank is not None:
-            confidence = answers[rank - 1].confidence
-    return Outcome(question, status, rank, confidence, tuple(answers[:SHOWN_ANSWERS]), note, better)
+        if first_rank is not None:
+            confidence = answers[first_rank - 1].confidence
+    return Outcome(question, status, first_rank, confidence, tuple(answers[:SHOWN_ANSWERS]), note, better)
 
 
 def hit_rate(outcomes: Iterable[Outcome]) -> float:
-    """The share that passed of the questions that were judged; 1 when there are none."""
+    """The share of judged questions that passed; 1 if none was judged."""
     judged = [outcome.status == "pass" for outcome in outcomes if outcome.is_judged]
     return sum(judged) / len(judged) if judged else 1.0
 
 
 def mean_reciprocal_rank(outcomes: Iterable[Outcome]) -> float | None:
-    """The mean of 1/rank over questions that expect a page, 0 for one that was not found; None without any."""
+    """The mean of 1/rank over questions that expect a page, with 0 for questions without a rank; None without any."""
     ranks = [
         1 / outcome.rank if outcome.rank else 0.0
         for outcome in outcomes
@@ -229,11 +232,11 @@ def mean_reciprocal_rank(outcomes: Iterable[Outcome]) -> float | None:
 
 
 MAX_THREADS = 4
-"""Questions that are embedded at a time. The model runs outside of Python's lock, and uses several cores itself."""
+"""Questions that are embedded at the same time. The model runs without Python's lock, and uses several cores itself."""
 
 
 class QuestionVectors(AbstractContextManager["QuestionVectors"]):
-    """A context manager; its end cancels the questions that are not embedded yet."""
+    """The vectors of questions, embedded in threads. A context manager, whose end cancels questions that wait."""
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self.provider = provider
@@ -250,6 +253,6 @@ class QuestionVectors(AbstractContextManager["QuestionVectors"]):
                 self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self.provider)
 
     def get(self, question: Question) -> searcher.QueryVector | None:
-        """A question's vector; None for one that was not prepared."""
+        """The vector of a question; None if it was not prepared."""
         vector = self._vectors.get(question.ask)
         return None if vector is None else vector.result()

@@ -1,5 +1,7 @@
-"""The log of a server: questions with the confidence of their answers, and reports about pages. Similar questions are
-grouped, and asked again: which ones do the documents not answer today?"""
+"""The question log of a server: questions with the confidence of their answers, and reports about pages.
+
+Similar questions are grouped and asked again, to find the questions that the documents do not answer today.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from anvil import registry
 from anvil.doc_tests.judging import MAX_CHARS
-from anvil.doc_tests.suite import MAX_ASK_CHARS, folded, question_entry
+from anvil.doc_tests.suite import MAX_ASK_CHARS, comparison_key, question_entry
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.data_formats import json_object, timestamp
 from anvil.git.objects import blob_id
@@ -38,7 +40,7 @@ from anvil.wording import counted
 
 T = TypeVar("T")
 MAX_PAGES = 5
-"""Pages of an answer that are logged."""
+"""Pages of an answer that are logged, the first ones."""
 MAX_COMMENT_CHARS = 2000
 
 logger = logging.getLogger(__name__)
@@ -46,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoggedQuestion:
-    """A question as logged. ``time``: ISO 8601, UTC."""
+    """A question in the log. ``time``: ISO 8601, UTC."""
 
     time: str
     question: str
@@ -63,12 +65,12 @@ class PageReport:
 
 
 def record(log: QuestionLog, index: str, query: str, result: SearchResult) -> None:
-    """Log a question, masked and cut. A log that cannot be written costs a warning, never the answer."""
+    """Log a question, masked and cut. If this fails, there is a warning, and the question is answered anyway."""
     pages = dict.fromkeys(address(hit.metadata.file_path, hit.collection, hit.version) for hit in result.results)
     entry = {
         "kind": "question",
         "time": timestamp(time.time()),
-        "question": masked(query[: 2 * MAX_ASK_CHARS])[:MAX_ASK_CHARS],  # cut last: half a key is not recognized
+        "question": masked(query[: 2 * MAX_ASK_CHARS])[:MAX_ASK_CHARS],  # masked first: half a key is not recognized
         "index": index,
         "confidence": result.confidence,
         "pages": list(pages)[:MAX_PAGES],
@@ -80,7 +82,7 @@ def record(log: QuestionLog, index: str, query: str, result: SearchResult) -> No
 
 
 def report(log: QuestionLog, index: str, page: str, problem: str, comment: str) -> None:
-    """Log a report about a page. Raises :class:`ConfigError` when it cannot be written."""
+    """Log a report about a page. Raises :class:`ConfigError` if it cannot be written."""
     text = masked(comment[: 2 * MAX_COMMENT_CHARS])[:MAX_COMMENT_CHARS]
     now = timestamp(time.time())
     entry = {"kind": "report", "time": now, "index": index, "page": page, "problem": problem, "comment": text}
@@ -91,7 +93,7 @@ def report(log: QuestionLog, index: str, page: str, problem: str, comment: str) 
 
 
 def questions(entries: Iterable[dict[str, Any]]) -> list[LoggedQuestion]:
-    """The questions of a log, oldest first. Entries of another form are left out."""
+    """The questions of a log, oldest first. Other entries, and empty questions, are left out."""
     logged = _of_kind(entries, "question", LoggedQuestion)
     return [replace(each, question=each.question[:MAX_ASK_CHARS]) for each in logged if each.question.strip()]
 
@@ -101,11 +103,11 @@ def reports(entries: Iterable[dict[str, Any]]) -> list[PageReport]:
     return list(_of_kind(entries, "report", PageReport))
 
 
-def _of_kind(entries: Iterable[dict[str, Any]], kind: str, made: type[T]) -> Iterator[T]:
+def _of_kind(entries: Iterable[dict[str, Any]], kind: str, entry_type: type[T]) -> Iterator[T]:
     for entry in entries:
         if entry.get("kind") == kind:
-            values = (entry.get(field.name) for field in fields(made))  # type: ignore[arg-type]
-            yield made(*(value if isinstance(value, str) else "" for value in values))
+            values = (entry.get(field.name) for field in fields(entry_type))  # type: ignore[arg-type]
+            yield entry_type(*(value if isinstance(value, str) else "" for value in values))
 
 
 EMAIL, SECRET = "[e-mail]", "[secret]"
@@ -123,7 +125,7 @@ _OPTION = re.compile(
     | password | passwd | passphrase )
     (\s+["']?) (?=[^\s"',;\d_]{0,200}(?:[\d_]|[^\w\s"',;?!.]))(?!-)([^\s"',;]{4,})"""
 )
-"""An option or the word, and a value after a blank that is no word of a sentence: it has a digit or a sign."""
+"""An option or the word, and a value after a blank that has a digit or a sign, which words of sentences do not have."""
 _PASSWORD_OPTION = re.compile(
     r"""(?i)(?<!\S)(--?[a-z-]{0,30}(?:password|passwd|passphrase)\s+["']?)(?!-)([^\s"',;]{4,})"""
 )
@@ -141,8 +143,8 @@ def masked(text: str) -> str:
 
     They are recognized by their form. A secret in plain words is not recognized.
     """
-    # Whole blocks first, and "name:password@host" before e-mail addresses, because its end looks like one. What only
-    # looks random is last: what is masked by then is no longer there.
+    # Whole blocks are first. "name:password@host" is before e-mail addresses, because its end looks like an address.
+    # Words that only look random are last, after the secrets with a known form are masked.
     text = _PEM.sub(SECRET, text)
     text = _USER_INFO.sub(rf"\1{SECRET}@", text)
     text = _EMAIL.sub(EMAIL, text)
@@ -163,7 +165,7 @@ def _is_card(number: str) -> bool:
 
 
 def _is_random(word: str) -> bool:
-    """Whether a long word has digits among letters, as keys do and words of a language do not."""
+    """Whether a long word has digits among its letters, as keys have."""
     digits = sum(character.isdigit() for character in word)
     switches = sum(first.isdigit() != second.isdigit() for first, second in pairwise(word))
     return digits >= 3 and (switches >= 4 or digits >= len(word) // 2)
@@ -171,11 +173,11 @@ def _is_random(word: str) -> bool:
 
 FILE_NAME = "questions.jsonl"
 MAX_ENTRY_BYTES = 20_000
-"""A longer line is not read: it is none of ours."""
+"""A longer line is not read, since Anvil writes no such lines."""
 
 
 class QuestionLog:
-    """The log at ``path``. ``max_bytes``: from this size on it is renamed to ``.old``."""
+    """The log at ``path``. A log of more than ``max_bytes`` is renamed to ``.old.jsonl``."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self.path = path
@@ -183,14 +185,15 @@ class QuestionLog:
 
     @classmethod
     def of(cls, docs_root: Path | None, name: str, config: Config) -> QuestionLog:
-        """The log in a folder's ``.anvil``; without a folder, in the user's data, by the ``name`` of the index."""
+        """The log in the documentation folder's ``.anvil``. Without a folder, it is in the user's data folder, under a
+        hash of the index's ``name``."""
         max_bytes = config.table(registry.load(registry.SETTINGS["serve"])).log_bytes
         if docs_root is not None:
             return cls(docs_root / INDEX_FOLDER / FILE_NAME, max_bytes)
         return cls(safe_files.user_data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Add an entry. Raises :class:`OSError`, as on a full disk, and :class:`AnvilError` for a link."""
+        """Add an entry. Raises :class:`OSError`, such as on a full disk, and :class:`AnvilError` if it is a link."""
         if self.path.parent.name == INDEX_FOLDER:
             safe_files.ensure_inside_parent(self.path.parent)
             keep_out_of_git(self.path.parent)
@@ -198,10 +201,10 @@ class QuestionLog:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
         # one unbuffered write, so that the lines of several servers do not mix
-        with open(self.path, "ab", buffering=0, opener=_private) as file:
+        with open(self.path, "ab", buffering=0, opener=_open_private) as file:
             file.write(line.encode("utf-8", "replace"))
             full = os.fstat(file.fileno()).st_size > self._max_bytes
-        if full:  # another server may be at it, and the next entry tries again
+        if full:  # another server may do the same now; if it fails, the next entry tries again
             with suppress(AnvilError, OSError), publish.exclusive(self.path, 0):
                 if self.path.stat().st_size > self._max_bytes:
                     safe_files.rename(self.path, self._old)
@@ -211,7 +214,7 @@ class QuestionLog:
         return self.path.with_suffix(".old.jsonl")
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """The entries, oldest first. Lines that are none, such as one that a full disk cut, are left out."""
+        """The entries, oldest first. Damaged lines, such as a line that a full disk cut, are left out."""
         for path in (self._old, self.path):
             try:
                 with open(path, "rb", opener=safe_files.opener) as file:
@@ -223,8 +226,8 @@ class QuestionLog:
                 continue
 
 
-def _private(path: str, flags: int) -> int:
-    """An ``opener`` for a file that only this user can read: questions may hold what masking does not know."""
+def _open_private(path: str, flags: int) -> int:
+    """An ``opener`` for a file that only this user can read, because masking cannot recognize all secrets."""
     descriptor = safe_files.opener(path, flags)
     if os.name != "nt" and os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -232,16 +235,16 @@ def _private(path: str, flags: int) -> int:
 
 
 MIN_COSINE = 0.75
-"""Questions with at least this cosine are similar."""
+"""Questions whose vectors have at least this cosine are similar."""
 MAX_WORDINGS = 2000
-"""Different wordings that are grouped: the latest in the log."""
+"""Different wordings that are grouped, the latest of the log."""
 MAX_SHOWN_WORDINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """Similar questions. ``question``: the most frequent wording. ``confidence``: of today's answer to it, None
-    where there is no fit for the model. ``page``: the page of today's first result, None where there is none."""
+    """Similar questions. ``question``: the most frequent wording. ``confidence``: of today's answer to it, None if the
+    model gives none. ``page``: the page of today's first result, None if there is no result."""
 
     question: str
     count: int
@@ -252,7 +255,7 @@ class QuestionGroup:
 
     @property
     def answered(self) -> bool:
-        """Whether a page may answer it: today's best result is not an unlikely one."""
+        """Whether a page may answer the question today: there is a result, and it is not unlikely to answer."""
         return self.page is not None and (self.confidence is None or self.confidence >= UNLIKELY)
 
 
@@ -261,23 +264,23 @@ def question_groups(
 ) -> list[QuestionGroup]:
     """The questions in groups, each asked again; unanswered groups first, then by number of questions."""
     counts: Counter[str] = Counter()
-    last: dict[str, LoggedQuestion] = {}
+    last: dict[str, LoggedQuestion] = {}  # in the order of the latest occurrence
     for question in questions:
-        key = folded(question.question)
+        key = comparison_key(question.question)
         counts[key] += 1
-        last.pop(key, None)  # so that the latest wording is the last of all
+        last.pop(key, None)
         last[key] = question
     recent = list(last)[-MAX_WORDINGS:]
     order = sorted(recent, key=lambda key: (-counts[key], key))
-    question_groups = []
-    for done, keys in enumerate(_grouped(order, searcher, progress)):
+    groups = []
+    for done, keys in enumerate(_group(order, searcher, progress)):
         progress("asking again", done, len(order))
-        leader = last[keys[0]].question
-        answer = searcher.search(SearchRequest(leader, max_chars=MAX_CHARS, read_passages=False))
+        most_frequent = last[keys[0]].question
+        answer = searcher.search(SearchRequest(most_frequent, max_chars=MAX_CHARS, read_passages=False))
         confidences = [hit.confidence for hit in answer.hits if hit.confidence is not None]
-        question_groups.append(
+        groups.append(
             QuestionGroup(
-                leader,
+                most_frequent,
                 sum(counts[key] for key in keys),
                 max(last[key].time for key in keys),
                 max(confidences, default=None),
@@ -285,11 +288,14 @@ def question_groups(
                 tuple(last[key].question for key in keys[1 : 1 + MAX_SHOWN_WORDINGS]),
             )
         )
-    return sorted(question_groups, key=lambda group: (group.answered, -group.count, group.question))
+    return sorted(groups, key=lambda group: (group.answered, -group.count, group.question))
 
 
-def _grouped(keys: Sequence[str], searcher: Searcher, progress: Progress) -> list[list[str]]:
-    """The questions in groups: each joins the first whose first one is near enough. Without vectors, each is one."""
+def _group(keys: Sequence[str], searcher: Searcher, progress: Progress) -> list[list[str]]:
+    """The questions in groups. A question joins the first group whose first question is similar, else it begins one.
+
+    Without vectors, each question is a group.
+    """
     vectors = _vectors(keys, searcher, progress)
     if vectors is None:
         return [[key] for key in keys]
@@ -314,13 +320,13 @@ def _vectors(keys: Sequence[str], searcher: Searcher, progress: Progress) -> NDA
     return np.stack(rows)
 
 
-def as_tests(question_groups: Sequence[QuestionGroup]) -> list[str]:
-    """TOML of questions for a suite, without ``expect``."""
+def as_tests(groups: Sequence[QuestionGroup]) -> list[str]:
+    """The questions of groups as TOML for a suite, without ``expect``."""
     return [
         question_entry(
             " ".join(group.question.split()),
             None,
             [f"asked {counted(group.count, 'time')}", *(f"also: {wording}" for wording in group.wordings)],
         )
-        for group in question_groups
+        for group in groups
     ]

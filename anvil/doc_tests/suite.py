@@ -1,6 +1,6 @@
-"""A suite of questions: its file, its TOML, today's answers that are written into it, and suggested questions.
+"""A suite of questions: its TOML file, answers that are recorded in it, and suggested questions.
 
-An error is one message that names the file, the line and the key.
+An error is one message with the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from anvil.values import Section
 
 FILE_NAME = "anvil-tests.toml"
 NOTHING = "nothing"
-"""The ``expect`` of a question that no page answers."""
+"""The ``expect`` of a question that no page should answer."""
 MAX_FILE_BYTES = 2_000_000
 MAX_QUESTIONS = 10_000
 MAX_ASK_CHARS = 2000
@@ -45,7 +45,7 @@ _TOKEN = re.compile(
     r"|^(?P<header>[^\S\n]*\[\[[^\S\n]*(?:question|\"question\"|'question')[^\S\n]*\]\])",
     re.DOTALL | re.MULTILINE,
 )
-"""A string of several lines, a string, a comment, or the header of a question."""
+"""A multi-line string, a string, a comment, or the header of a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Entry(_Defaults):
 
 
 @dataclass(frozen=True, slots=True)
-class _Bars:
+class _Minimums:
     """The table ``[suite]``."""
 
     min_hit: float | None = None
@@ -86,13 +86,17 @@ class _File:
 
     defaults: _Defaults = field(default_factory=_Defaults)
     question: object = ()
-    suite: _Bars = field(default_factory=_Bars)
+    suite: _Minimums = field(default_factory=_Minimums)
 
 
 def load(path: Path | None, docs: Path | None, base: Path) -> Suite:
-    """The suite in the file ``path``; without one, in the documentation folder or a folder above it, up to the root of
-    the repository. ``base``: where to begin without a folder. Raises :class:`ConfigError`."""
-    file = path or next((place for place in _candidates(docs, base) if place.is_file()), None)
+    """The suite in the file ``path``, by default the nearest :data:`FILE_NAME`.
+
+    This is in the documentation folder, or in a folder above it up to the root of the repository. Without a
+    documentation folder, the search begins in ``base``. Raises :class:`ConfigError` if there is no such file, or it is
+    not valid.
+    """
+    file = path or next((candidate for candidate in _candidates(docs, base) if candidate.is_file()), None)
     if file is None:
         folder = docs.absolute().parent if docs is not None else base
         raise ConfigError(
@@ -109,11 +113,11 @@ def _candidates(docs: Path | None, base: Path) -> Iterator[Path]:
         if (folder / ".git").exists() or (folder / ".hg").exists():
             return
         if folder == start.parent and not any((above / ".git").exists() for above in folder.parents):
-            return  # in no repository: not further than the folder of the documents
+            return  # outside of a repository, only the documentation folder and its parent are searched
 
 
 def read(path: Path) -> str:
-    """The text of a suite. Raises :class:`ConfigError`."""
+    """The text of a suite. Raises :class:`ConfigError` if it cannot be read."""
     try:
         return safe_files.data(path, MAX_FILE_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
@@ -125,7 +129,7 @@ def read(path: Path) -> str:
 
 
 def parse(text: str, origin: str = FILE_NAME) -> Suite:
-    """The suite that ``text`` holds. Raises :class:`ConfigError`."""
+    """The suite in the TOML of ``text``. Raises :class:`ConfigError` if it is not valid."""
     file = merged(_File(), read_table(text, origin), origin)
     entries = file.question
     if not isinstance(entries, list | tuple) or not all(isinstance(entry, dict) for entry in entries):
@@ -136,19 +140,19 @@ def parse(text: str, origin: str = FILE_NAME) -> Suite:
         raise ConfigError(f"{origin} holds {len(entries):,} questions. At most {MAX_QUESTIONS:,} are asked.")
     lines = question_lines(text)
     if len(lines) != len(entries):
-        lines = [0] * len(entries)  # written in another way, such as an inline list
+        lines = [0] * len(entries)  # the questions are written in another way, such as an inline list
     questions = tuple(
         _question(entry, file.defaults, f"{origin}, line {line}" if line else f"{origin}, question {number}", line)
         for number, (entry, line) in enumerate(zip(entries, lines, strict=True), 1)
     )
     _refuse_duplicates(questions, origin)
     min_hit, min_mrr = file.suite.min_hit, file.suite.min_mrr
-    # a suite that sets no bar expects all of its questions to be answered
+    # without any minimum, all questions must be answered
     return Suite(questions, 1.0 if min_hit is None and min_mrr is None else min_hit, min_mrr, origin)
 
 
 def read_table(text: str, origin: str) -> dict[str, Any]:
-    """The TOML document. Raises :class:`ConfigError` for what is none, is too long, or is nested too deeply."""
+    """The TOML document. Raises :class:`ConfigError` if the text is not TOML, too long, or nested too deeply."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_FILE_BYTES:
         raise ConfigError(f"{origin} has {size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
@@ -159,7 +163,7 @@ def read_table(text: str, origin: str) -> dict[str, Any]:
 
 
 def question_lines(text: str) -> list[int]:
-    """The 1-based lines of the headers ``[[question]]``. Those inside multi-line strings do not count."""
+    """The 1-based lines of the headers ``[[question]]``. Headers inside multi-line strings do not count."""
     lines: list[int] = []
     number, at = 1, 0
     for token in _TOKEN.finditer(text):
@@ -171,8 +175,8 @@ def question_lines(text: str) -> list[int]:
 
 
 def _question(table: Mapping[str, Any], defaults: _Defaults, place: str, line: int) -> Question:
-    given = {key: [value] if key == "expect" and isinstance(value, str) else value for key, value in table.items()}
-    entry = merged(_Entry(defaults.within, defaults.mode), given, place)
+    values = {key: [value] if key == "expect" and isinstance(value, str) else value for key, value in table.items()}
+    entry = merged(_Entry(defaults.within, defaults.mode), values, place)
     ask = entry.ask.strip()
     if not ask:
         raise ConfigError(f'{place}: the question has no ask. Write it as a user would, as ask = "...".')
@@ -191,7 +195,7 @@ def _question(table: Mapping[str, Any], defaults: _Defaults, place: str, line: i
 
 
 def expectation(text: str) -> Expectation:
-    """``page`` or ``page#heading``."""
+    """The expectation in a text such as ``page`` or ``page#heading``."""
     page, _, section = text.partition("#")
     plain = posixpath.normpath(page.strip().replace("\\", "/").lstrip("/")) if page.strip() else ""
     return Expectation(plain, section.strip())
@@ -204,32 +208,32 @@ def _refuse_duplicates(questions: Iterable[Question], origin: str) -> None:
         if key in seen:
             where = f", lines {seen[key].line} and {question.line}" if question.line else ""
             raise ConfigError(
-                f"{origin}{where}: the question {shown(question.ask)} is asked twice. Keep one of them, with all the "
+                f"{origin}{where}: the question {quoted(question.ask)} is asked twice. Keep one of them, with all the "
                 "pages that may answer in expect."
             )
         seen[key] = question
 
 
-def shown(text: str) -> str:
-    """A text of the file as a message repeats it: in quotes, on one line, cut."""
+def quoted(text: str) -> str:
+    """A text of the file for a message: on one line, cut, in quotes."""
     return repr(wording.shown(" ".join(text.split()), SHOWN_CHARS))
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing: questions and recorded answers -------------------------------------------------------------------------
 
 
 def question_entry(ask: str, expect: str | None, comments: Iterable[str] = ()) -> str:
-    """A question as TOML. ``comments``: lines before it."""
+    """A question as TOML, below its ``comments``."""
     note = "".join(f"# {' '.join(comment.split())}\n" for comment in comments)
     line = "" if expect is None else f"expect = {toml_string(expect)}\n"
     return f"{note}[[question]]\nask = {toml_string(ask)}\n{line}"
 
 
-def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
-    """``text`` with ``expect`` written to questions that have none: number of the question (from 0) -> page or section.
+def add_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
+    """``text`` with ``expect`` for questions that have none. ``answers``: 0-based number of the question -> ``expect``.
 
-    Only lines are added, each behind the line of ``ask``, so comments and order stay. Raises :class:`ConfigError` when
-    the text is written in a way that this cannot be done for.
+    Only lines are added: below ``ask``, or before an ``ask`` of several lines. Raises :class:`ConfigError` if the text
+    is written in a way in which this is not possible.
     """
     before = read_table(text, origin)
     headers = question_lines(text)
@@ -239,25 +243,25 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
         for number, expect in sorted(answers.items(), reverse=True):  # from the end: lines before it keep their numbers
             header = headers[number] - 1
             end = headers[number + 1] - 1 if number + 1 < len(headers) else len(lines)
-            ask = (place for place in range(header + 1, end) if re.match(r"\s*(ask|\"ask\"|'ask')\s*=", lines[place]))
-            place = next(ask, header)
-            if any("\n" in token[0] for token in _TOKEN.finditer(f"{lines[place]}\n")):
-                place = header  # a text of several lines: written before it
-            indent = re.match(r"\s*", lines[place])
-            carriage_return = "\r" if lines[place].endswith("\r") else ""
-            if place == len(lines) - 1 and "\r\n" in text:  # the last line, without an end
-                lines[place] += "\r"
-            lines.insert(place + 1, f"{indent[0] if indent else ''}expect = {toml_string(expect)}{carriage_return}")
+            ask = (at for at in range(header + 1, end) if re.match(r"\s*(ask|\"ask\"|'ask')\s*=", lines[at]))
+            at = next(ask, header)
+            if any("\n" in token[0] for token in _TOKEN.finditer(f"{lines[at]}\n")):
+                at = header  # ask has several lines, so expect is written before it
+            indent = re.match(r"\s*", lines[at])
+            carriage_return = "\r" if lines[at].endswith("\r") else ""
+            if at == len(lines) - 1 and "\r\n" in text:  # the last line has no line break
+                lines[at] += "\r"
+            lines.insert(at + 1, f"{indent[0] if indent else ''}expect = {toml_string(expect)}{carriage_return}")
     written = "\n".join(lines)
-    # The text was edited by lines. What it says now must be what it said, with these answers and nothing else.
-    wanted = [
+    # The text was edited by lines, so its values are compared with the former values and the answers.
+    expected = [
         {**entry, "expect": answers[number]} if number in answers else entry for number, entry in enumerate(entries)
     ]
     try:
-        done = read_table(written, origin)
+        after = read_table(written, origin)
     except ConfigError:
-        done = {}
-    if done != {**before, "question": wanted}:
+        after = {}
+    if after != {**before, "question": expected}:
         raise ConfigError(
             f"{origin} is written in a way that answers cannot be added to. Write each question under a line "
             "[[question]], with ask on a line of its own."
@@ -267,24 +271,29 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
 
 MAX_FIRST_QUESTIONS = 5
 FIRST_QUESTION = "a heading of this page: ask what a reader would, in other words"
-"""The comment on a question that is only a heading yet."""
+"""The comment on a suggested question that is still a heading."""
 
 
-def recorded(text: str, report: TestReport, origin: str) -> str:
-    """The suite's text with today's first answer to each question without ``expect``, unless it is unlikely to answer.
-    Raises :class:`ConfigError` where an answer cannot be added, as to a text with other questions than were asked."""
+def record_answers(text: str, report: TestReport, origin: str) -> str:
+    """The suite's text with the first answer to each question without ``expect``, if it is likely to answer.
+
+    Raises :class:`ConfigError` if an answer cannot be added, such as to a text with other questions than in the report.
+    """
     asked = {number: outcome for number, outcome in enumerate(report.outcomes) if outcome.status == "new"}
     answers = {number: outcome.likely_address for number, outcome in asked.items() if outcome.likely_address}
     new = {number: question.ask for number, question in enumerate(parse(text, origin).questions) if question.new}
     if any(new.get(number) != asked[number].question.ask for number in answers):
         raise ConfigError(f"{origin} was edited since its questions were asked. Run 'anvil test --update' again.")
-    return with_answers(text, answers, origin)
+    return add_answers(text, answers, origin)
 
 
 def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str] = ()) -> Iterator[str]:
-    """TOML of questions that are not in ``suite`` yet: headings that are questions, entries of FAQs, and the ``logged``
-    questions, without ``expect``. Without any and without a suite, the first sections of some pages."""
-    seen = {folded(question.ask) for question in suite.questions} if suite else set()
+    """Suggested questions that are not in ``suite``, as TOML.
+
+    They are headings that are questions, entries of FAQs, and the ``logged`` questions, which have no ``expect``. If
+    there are none, and no suite, they are the first sections of some pages.
+    """
+    seen = {comparison_key(question.ask) for question in suite.questions} if suite else set()
     before = len(seen)
     of_pages = (
         (ask, expected_address(document.file_path, section.anchor, section.heading_path), ())
@@ -292,28 +301,28 @@ def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str
         for ask, section in questions_in(document.file_path, document.title, reader.sections(document.id))
     )
     for ask, expect, comments in (*of_pages, *((ask, None, ["from the question log"]) for ask in logged)):
-        if len(ask) <= MAX_ASK_CHARS and folded(ask) not in seen:
-            seen.add(folded(ask))
+        if len(ask) <= MAX_ASK_CHARS and comparison_key(ask) not in seen:
+            seen.add(comparison_key(ask))
             yield question_entry(ask, expect, comments)
     if len(seen) > before or suite is not None:
         return
     for document in itertools.islice(reader.documents(), MAX_FIRST_QUESTIONS):
         sections = reader.sections(document.id)
-        below = [section for section in sections if section.heading_level > 1] or list(sections)
-        if below:
-            first = below[0]
+        candidates = [section for section in sections if section.heading_level > 1] or list(sections)
+        if candidates:
+            first = candidates[0]
             ask = first.title if first.heading_level else document.title
             address = expected_address(document.file_path, first.anchor, first.heading_path)
             yield question_entry(ask[:MAX_ASK_CHARS], address, [FIRST_QUESTION])
 
 
-def folded(text: str) -> str:
-    """A question as two are compared: without case, and without signs at its end."""
+def comparison_key(text: str) -> str:
+    """The text by which questions are compared: without case, and without punctuation at its end."""
     return " ".join(text.casefold().split()).rstrip("?!. ")
 
 
 MIN_WORDS = 3
-"""Words of a suggested heading: "Why?" says too little."""
+"""The fewest words of a suggested heading. "Why?" alone is no question to ask."""
 _FAQ = re.compile(
     r"\bfaqs?\b|frequently asked|^((common|frequent|general) )?questions( (and|&) answers)?$|^troubleshooting\b",
     re.IGNORECASE,
@@ -321,8 +330,10 @@ _FAQ = re.compile(
 
 
 def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator[tuple[str, Section]]:
-    """(question, section) of each heading that ends in a question mark or is in a FAQ, by the name of its page or of a
-    heading above it."""
+    """(question, section) of each heading that ends in a question mark, or that is in a FAQ.
+
+    A FAQ is recognized by the name or title of its page, or by a heading above the section.
+    """
     faq_level = 0 if _FAQ.search(title) or _FAQ.search(path.rpartition("/")[2].partition(".")[0]) else None
     for section in sections:
         if section.heading_level == 0:

@@ -1,4 +1,4 @@
-"""A run of a suite as text for a terminal and as JUnit XML."""
+"""The report on a run of a suite, as text for a terminal and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anvil.doc_tests.values import Comparison, Difference, Outcome, TestReport
 
 Style = Callable[..., str]
-"""Text and names of colours -> the text in these colours."""
+"""A function that colours a text: text, names of colours -> text with the codes of the terminal."""
 
 MAX_ASK_CHARS = 100
 """Characters of a question in a line of the table."""
@@ -22,7 +22,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
-    """The outcomes as lines, what failed last, then the comparison and the sums. ``quiet``: without what passed."""
+    """The outcomes as lines, then details of failures, the comparison and the totals. ``quiet``: without the lines."""
     lines = []
     if not quiet:
         lines += ["      rank  conf.  question"]
@@ -33,12 +33,12 @@ def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
             lines += [*_details(outcome, style), ""]
     if report.comparison is not None:
         lines += [*_comparison(report.comparison, style), ""]
-    return "\n".join([*lines, *_sums(report, style)]) + "\n"
+    return "\n".join([*lines, *_totals(report, style)]) + "\n"
 
 
 def _row(outcome: Outcome, style: Style) -> str:
     mark, colour, *_ = STATUSES[outcome.status]
-    rank, ask = "-" if outcome.rank is None else str(outcome.rank), cut(outcome.question.ask)
+    rank, ask = "-" if outcome.rank is None else str(outcome.rank), one_line(outcome.question.ask)
     return f"{style(f'{mark:<4}', colour)}  {rank:>4}  {shown_confidence(outcome.confidence):>5}  {ask}"
 
 
@@ -46,7 +46,7 @@ def _details(outcome: Outcome, style: Style) -> Iterator[str]:
     mark, colour, *_ = STATUSES[outcome.status]
     question = outcome.question
     location = f" (line {question.line})" if question.line else ""
-    yield f"{style(mark, colour, 'bold')}  {cut(question.ask)}{location}"
+    yield f"{style(mark, colour, 'bold')}  {one_line(question.ask)}{location}"
     if outcome.status == "fail":
         yield f"      expected  {question.expected}, {outcome.failure}"
     if outcome.note:
@@ -65,17 +65,17 @@ def _comparison(comparison: Comparison, style: Style) -> Iterator[str]:
         yield f"  {note}"
     for difference in comparison.differences:
         kind = style(difference.kind, "red" if difference.kind == "worse" else "green")
-        yield f"  {kind}  {cut(difference.after.question.ask)}"
-        yield f"         {moved(difference)}"
+        yield f"  {kind}  {one_line(difference.after.question.ask)}"
+        yield f"         {movement(difference)}"
 
 
-def moved(difference: Difference) -> str:
-    """Where the expected page was among the results, where it is now, and why."""
+def movement(difference: Difference) -> str:
+    """The rank of the expected page before and now, and the reason of the difference."""
     return f"{difference.before.standing} before, {difference.after.standing} now. {difference.reason}".strip()
 
 
 def summary(comparison: Comparison) -> str:
-    """How many questions got better and worse, in words."""
+    """A sentence on the numbers of questions that got better and worse."""
     worse, better = len(comparison.worse), len(comparison.better)
     if not worse and not better:
         return "no question got better or worse."
@@ -83,25 +83,28 @@ def summary(comparison: Comparison) -> str:
     return f"{counted(worse, 'question')} got worse{lost}, {better} better."
 
 
-def unanswered(outcome: Outcome) -> str:
-    """A sentence on a question that failed: where the expected page is, and which one comes first."""
+def failure_sentence(outcome: Outcome) -> str:
+    """A sentence on a question that failed: the rank of the expected page, and the page that comes first."""
     first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
     return f"{outcome.question.ask!r} expects {outcome.question.expected}: {outcome.standing}.{first}"
 
 
 def weak_questions(report: TestReport, file: str) -> Iterator[str]:
-    """Lines on each question that expects a page alone: where it is in ``file``, and what it may expect instead."""
+    """Lines on each question that expects a page without a section, with the section that answers it today.
+
+    ``file`` is the path of the suite.
+    """
     for outcome in report.outcomes:
         question = outcome.question
         if question.weak:
             pages = " and ".join(str(expected) for expected in question.expect if not expected.section)
             better = f" Today this answers: {outcome.better_expect}" if "#" in outcome.better_expect else ""
             location = f"{file}:{question.line}" if question.line else file
-            yield f"{location}: {cut(question.ask)}\n      expects {pages}, whichever section answers.{better}"
+            yield f"{location}: {one_line(question.ask)}\n      expects {pages}, whichever section answers.{better}"
 
 
-def sums(report: TestReport) -> str:
-    """How many questions are answered, and how many must be: a sentence."""
+def totals(report: TestReport) -> str:
+    """A sentence on the share of questions that are answered, and the share that must be."""
     judged = sum(outcome.is_judged for outcome in report.outcomes)
     passed = judged - len(report.failed)
     wanted = "" if report.min_hit is None else f", and {_percent(report.min_hit)} must be"
@@ -109,8 +112,8 @@ def sums(report: TestReport) -> str:
     return f"{passed} of {counted(judged, 'question')} {verb} answered as expected ({_percent(report.hit)}{wanted})."
 
 
-def _sums(report: TestReport, style: Style) -> Iterator[str]:
-    yield sums(report)
+def _totals(report: TestReport, style: Style) -> Iterator[str]:
+    yield totals(report)
     if report.mrr is not None:
         wanted = "" if report.min_mrr is None else f", at least {report.min_mrr:.2f} wanted"
         yield f"Mean reciprocal rank {report.mrr:.2f}{wanted}."
@@ -122,34 +125,34 @@ def _percent(share: float) -> str:
     return f"{share:.1%}".replace(".0%", "%")
 
 
-def cut(text: str) -> str:
-    """A question on one line."""
+def one_line(text: str) -> str:
+    """A question on one line, cut if it is long."""
     return shown(" ".join(text.split()), MAX_ASK_CHARS)
 
 
 def junit(report: TestReport, file: str) -> str:
-    """The outcomes as JUnit XML, a test case a question. ``file``: the path of the suite, as CI systems know it."""
+    """The outcomes as JUnit XML, with a test case for each question. ``file``: the path of the suite."""
     from xml.etree import ElementTree as xml
 
     counts = {"tests": str(len(report.outcomes)), "failures": str(len(report.failed))}
     root = xml.Element("testsuites", counts | {"time": f"{report.seconds:.3f}"})
     skipped = sum(not outcome.is_judged for outcome in report.outcomes)
-    more = {"name": _plain(file), "errors": "0", "skipped": str(skipped)}
+    more = {"name": _xml_text(file), "errors": "0", "skipped": str(skipped)}
     suite = xml.SubElement(root, "testsuite", root.attrib | more)
     for outcome in report.outcomes:
         question = outcome.question
-        expected = _plain(question.expected or "new")
-        case = xml.SubElement(suite, "testcase", name=_plain(question.ask), classname=expected)
-        case.attrib |= {"file": _plain(file), "line": str(question.line)}
+        expected = _xml_text(question.expected or "new")
+        case = xml.SubElement(suite, "testcase", name=_xml_text(question.ask), classname=expected)
+        case.attrib |= {"file": _xml_text(file), "line": str(question.line)}
         if outcome.status == "fail":
-            failure = xml.SubElement(case, "failure", message=_plain(f"expected {expected}, {outcome.failure}"))
-            failure.text = _plain("\n".join(_details(outcome, lambda plain, *_: plain)))
+            failure = xml.SubElement(case, "failure", message=_xml_text(f"expected {expected}, {outcome.failure}"))
+            failure.text = _xml_text("\n".join(_details(outcome, lambda plain, *_: plain)))
         elif outcome.status != "pass":
-            xml.SubElement(case, "skipped", message=_plain(outcome.note or "It has no expect yet."))
+            xml.SubElement(case, "skipped", message=_xml_text(outcome.note or "It has no expect yet."))
     xml.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml.tostring(root, encoding="unicode")}\n'
 
 
-def _plain(text: str) -> str:
-    """Without the characters that XML cannot hold."""
+def _xml_text(text: str) -> str:
+    """``text`` with a replacement for each character that XML does not allow."""
     return _NOT_XML.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""Run a suite against an index, alone or compared with a baseline."""
+"""A run of a suite against an index, alone or compared with a baseline."""
 
 from __future__ import annotations
 
@@ -45,36 +45,37 @@ def run(
     fetch: Callable[[str], Path] = Path,
     progress: Progress = silent,
 ) -> TestReport:
-    """Ask the index of ``copy`` all questions of ``suite``.
+    """Ask all questions of ``suite``, of the index in ``copy``.
 
-    ``folder``: the documentation folder, in whose history renamed pages are looked up. ``baseline``: see
-    :func:`anvil.doc_tests.testing.opened`, with ``options`` and ``fetch``. Raises :class:`AnvilError`.
+    ``folder``: the documentation folder, in whose history renamed pages are looked up. ``baseline``, ``options`` and
+    ``fetch`` are those of :func:`open_baseline`. Raises :class:`AnvilError`.
     """
     began_at = time.perf_counter()
     with ExitStack() as stack:
         other: Baseline | None = None
         moved: dict[str, str] = {}
         if baseline is not None:
-            other = stack.enter_context(opened(baseline, copy, folder, options or SourceOptions(), fetch, progress))
+            source_options = options or SourceOptions()
+            other = stack.enter_context(open_baseline(baseline, copy, folder, source_options, fetch, progress))
             moved = moved_pages(other.reader, copy.reader)
-        renamed = _renamed(suite, copy.reader, folder, moved)
-        targets = ExpectedParts(copy.reader, renamed)
-        before = ExpectedParts(other.reader, _earlier(suite, other.reader, moved, renamed)) if other else None
-        ensure_resolved(suite, [targets, before] if before else [targets])
+        renamed = _renamed_pages(suite, copy.reader, folder, moved)
+        parts = ExpectedParts(copy.reader, renamed)
+        before = ExpectedParts(other.reader, _baseline_paths(suite, other.reader, moved, renamed)) if other else None
+        ensure_resolved(suite, [parts, before] if before else [parts])
         vectors = stack.enter_context(QuestionVectors(copy.provider))
         if copy.searcher.semantic:
             vectors.prepare(suite.questions)
-        asker = Asker(copy.searcher, targets, vectors)
+        asker = Asker(copy.searcher, parts, vectors)
         outcomes = asker.ask_all(suite.questions, progress)
-        moves = [f"{old} is {new} now. Write the new name into the suite." for old, new in sorted(renamed.items())]
-        notes = [*([copy.refused] if copy.refused else []), *moves, *asker.notes, *_notes(outcomes)]
+        renames = [f"{old} is {new} now. Write the new name into the suite." for old, new in sorted(renamed.items())]
+        notes = [*([copy.refused] if copy.refused else []), *renames, *asker.notes, *_status_notes(outcomes)]
         comparison = None
         if other is not None and before is not None:
             other_asker = Asker(other.searcher, before, vectors)
             comparison = comparing.compare(
                 other.name,
                 comparing.Side(other.reader, before, other_asker.ask_all(suite.questions, progress)),
-                comparing.Side(copy.reader, targets, outcomes),
+                comparing.Side(copy.reader, parts, outcomes),
                 moved,
                 vectors,
                 progress,
@@ -98,26 +99,28 @@ def run(
     )
 
 
-def _renamed(suite: Suite, reader: Reader, folder: Path | None, moved: Mapping[str, str]) -> dict[str, str]:
-    """Page in the suite -> page in the index, of renamed pages. ``moved``: new path -> old path."""
-    missing = _named(suite) - reader.identities().keys()
+def _renamed_pages(suite: Suite, reader: Reader, folder: Path | None, moved: Mapping[str, str]) -> dict[str, str]:
+    """Path in the suite -> path in the index, for renamed pages. ``moved``: new path -> old path."""
+    missing = _expected_pages(suite) - reader.identities().keys()
     renamed = {old: new for new, old in moved.items() if old in missing}
-    return renamed | _in_history(folder, missing - renamed.keys(), reader)
+    return renamed | _renames_in_history(folder, missing - renamed.keys(), reader)
 
 
-def _earlier(suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """Page in the suite -> page in the baseline, where they differ."""
+def _baseline_paths(
+    suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Mapping[str, str]
+) -> dict[str, str]:
+    """Path in the suite -> path in the baseline, if they differ."""
     baseline_pages = before.identities()
-    paths = {page: renamed.get(page, page) for page in _named(suite) if page not in baseline_pages}
+    paths = {page: renamed.get(page, page) for page in _expected_pages(suite) if page not in baseline_pages}
     return {page: moved.get(path, path) for page, path in paths.items()}
 
 
-def _named(suite: Suite) -> set[str]:
+def _expected_pages(suite: Suite) -> set[str]:
     return {page for question in suite.questions for page in question.pages}
 
 
-def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """A sentence on the questions of each status that has one."""
+def _status_notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """A note on the questions of each status that has a note."""
     for status, entry in STATUSES.items():
         count = sum(outcome.status == status for outcome in outcomes)
         if count and entry.note:
@@ -130,8 +133,8 @@ def _passed(suite: Suite, hit: float, mrr: float | None, comparison: Comparison 
     return high_enough and ranked_enough and not (comparison and comparison.lost)
 
 
-def _in_history(folder: Path | None, missing: Collection[str], reader: Reader) -> dict[str, str]:
-    """Old path -> path in the index, of pages in ``missing`` that git knows as renamed. Empty outside a repository."""
+def _renames_in_history(folder: Path | None, missing: Collection[str], reader: Reader) -> dict[str, str]:
+    """Path in ``missing`` -> path in the index, for pages that were renamed in git. Empty outside of a repository."""
     if folder is None or not missing:
         return {}
     try:
@@ -148,7 +151,7 @@ def _in_history(folder: Path | None, missing: Collection[str], reader: Reader) -
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What the current index is compared with. ``name``: for reports. ``notes``: sentences on what is missing in it."""
+    """The index that the current index is compared with. ``name``: for reports. ``notes``: on its missing parts."""
 
     name: str
     reader: Reader
@@ -157,40 +160,44 @@ class Baseline:
 
 
 @contextmanager
-def opened(
-    named: str,
+def open_baseline(
+    baseline: str,
     current: MemoryCopy,
     folder: Path | None,
     options: SourceOptions,
     fetch: Callable[[str], Path],
     progress: Progress,
 ) -> Iterator[Baseline]:
-    """The baseline that ``named`` names: an index file, an index that is published, or a branch, tag or commit.
+    """Open a baseline: an index file, a published index, or a branch, tag or commit.
 
-    The documents of a commit are read from git. Their vectors come from ``current`` and from the index in that commit,
-    if there is one, so that only pages that differ are embedded. ``fetch``: the file of a published index.
-    Raises :class:`AnvilError`.
+    The documents of a commit are read from git. Vectors are reused from ``current`` and from the index in that commit,
+    if there is one, so that only pages that differ are embedded. ``options`` say which files are pages. ``fetch``
+    returns the file of a published index. Raises :class:`AnvilError`.
     """
-    if index_url.is_milvus(named):
-        raise ConfigError(f"{index_url.without_secrets(named)} cannot be a baseline. Name a commit, or an index file.")
+    if index_url.is_milvus(baseline):
+        raise ConfigError(
+            f"{index_url.without_secrets(baseline)} cannot be a baseline. Name a commit, or an index file."
+        )
     if not isinstance(current.reader, Reader):
         raise ConfigError(
             f"Only an index file is compared with a baseline, not {current.where}. Name one with --index."
         )
-    if index_url.is_remote(named) or Path(named).suffix.lower() in index_url.FILES:
-        is_remote = index_url.is_remote(named)
-        path = fetch(named) if is_remote else Path(named)
-        shown = index_url.without_secrets(named) if is_remote else named
+    is_remote = index_url.is_remote(baseline)
+    if is_remote or Path(baseline).suffix.lower() in index_url.FILES:
+        path = fetch(baseline) if is_remote else Path(baseline)
+        shown = index_url.without_secrets(baseline) if is_remote else baseline
         with closing(MemoryCopy(IndexLocation(path), None, current.provider)) as copy:
             copy.refresh()
             yield Baseline(f"the index {shown}", copy.reader, copy.searcher)
         return
     if folder is None:
-        raise SourceError(f"There is no documentation folder, so {named!r} names no commit of it. Name it with --docs.")
-    commit, name = _commit(named, folder)
+        raise SourceError(
+            f"There is no documentation folder, so {baseline!r} names no commit of it. Name the folder with --docs."
+        )
+    commit, name = _commit(baseline, folder)
     with ExitStack() as stack:
-        # The index that is nearest to the documents of the commit: the fewest pages are then read and embedded.
-        start = stack.enter_context(_committed(current, folder, commit)) or current.index
+        # The copy starts from the index in the commit, if there is one, since then the fewest pages must be embedded.
+        start = stack.enter_context(_index_in_commit(current, folder, commit)) or current.index
         tree = CommitTree(folder, commit, options)
         copy = stack.enter_context(
             closing(MemoryCopy(IndexLocation(start), tree, current.provider, progress, caches=[current.reader]))
@@ -200,23 +207,22 @@ def opened(
         yield Baseline(name, copy.reader, copy.searcher, notes)
 
 
-def _commit(named: str, folder: Path) -> tuple[str, str]:
-    """The commit of the baseline, and its name. For a branch: the commit where the current branch left it."""
+def _commit(revision: str, folder: Path) -> tuple[str, str]:
+    """The commit of a baseline, and its name. For a branch, it is the commit at which the current branch left it."""
     repository = Repository.discover(folder)
     if repository is None:
         raise SourceError(f"{folder} is in no git repository. Name an index file as the baseline.")
-    tip, head = repository.branch(named), repository.head()
-    commit = tip or repository.resolve(named)
+    tip, head = repository.branch(revision), repository.head()
     base = repository.merge_base(tip, head) if tip and head else None
-    name = f"{named} ({repository.short(base or commit)})"
     if base is not None and base != tip:
-        return base, f"{named} where this branch left it ({repository.short(base)})"
-    return commit, name
+        return base, f"{revision} where this branch left it ({repository.short(base)})"
+    commit = tip or repository.resolve(revision)
+    return commit, f"{revision} ({repository.short(commit)})"
 
 
 @contextmanager
-def _committed(current: MemoryCopy, folder: Path, commit: str) -> Iterator[Path | None]:
-    """The index in the commit, if it has the settings of the current one; else None."""
+def _index_in_commit(current: MemoryCopy, folder: Path, commit: str) -> Iterator[Path | None]:
+    """The file of the index in a commit; None if there is none with the settings of the current index."""
     with ExitStack() as stack:
         path = None
         with suppress(AnvilError):

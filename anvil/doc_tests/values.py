@@ -1,4 +1,4 @@
-"""Tests of documentation: questions, the pages that should answer them, and how that turned out."""
+"""Values of a suite and its run: questions, expected pages, answers, outcomes, comparisons and reports."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from anvil.search.confidence import UNLIKELY
 from anvil.values import ROOT
 
 Status = Literal["pass", "fail", "new", "unjudged"]
-"""``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by."""
+"""``new``: the question has no ``expect`` yet. ``unjudged``: the model gives no confidence to judge it by."""
 RECORDING_ADVICE = "'anvil test --update' shows today's answers and records them."
-"""The end of the note on questions that have no expect."""
+"""The end of the note on questions without ``expect``."""
 NO_CONFIDENCE = "There is no confidence for this model, so nobody can tell that nothing answers."
 
 
 class StatusEntry(NamedTuple):
-    """How questions of a status count, and how reports show them."""
+    """How outcomes of a status count, and how reports show them."""
 
     mark: str
     colour: str
@@ -28,7 +28,7 @@ class StatusEntry(NamedTuple):
     """Whether a report lists the answers below its table."""
     verb: str = ""
     note: str = ""
-    """What follows "3 questions" and the verb in a note on all of them. Empty for no note."""
+    """The end of a note that begins with "3 questions" and the verb. Empty for no note."""
 
 
 STATUSES: Mapping[Status, StatusEntry] = {
@@ -51,14 +51,14 @@ class Expectation:
 
 
 def expected_address(path: str, anchor: str, heading_path: str) -> str:
-    """A section as a suite expects it: ``page#section``; the page for text above all headings."""
+    """A section in the form of ``expect``: ``page#section``. For text above all headings, it is the page."""
     return str(Expectation(path, anchor or ("" if heading_path == ROOT else heading_path)))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of a suite. ``expect``: any of them answers it. ``nothing``: no page is to answer it. ``within``: how
-    many results are looked at. ``line``: where it begins in the file, 1-based; 0 when that is not known."""
+    """A question of a suite. ``expect``: pages or sections, of which any answers it. ``nothing``: no page should answer
+    it. ``within``: number of results that count. ``line``: of its beginning in the file, 1-based; 0 if unknown."""
 
     ask: str
     expect: tuple[Expectation, ...] = ()
@@ -69,12 +69,12 @@ class Question:
 
     @property
     def new(self) -> bool:
-        """Whether no answer is written down for it yet."""
+        """Whether the question has no ``expect`` yet."""
         return not self.expect and not self.nothing
 
     @property
     def weak(self) -> bool:
-        """Whether it expects a page alone: it may pass although the section that answers was deleted."""
+        """Whether it expects a page without a section. It may pass although the section that answers was deleted."""
         return any(not expectation.section for expectation in self.expect)
 
     @property
@@ -83,13 +83,13 @@ class Question:
 
     @property
     def expected(self) -> str:
-        """What it expects, as in the file."""
+        """Its ``expect``, as in the file."""
         return "nothing" if self.nothing else " or ".join(map(str, self.expect))
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Questions, and what share of them is to be answered. ``origin``: the file's name, for messages."""
+    """Questions, and the share of them that must be answered. ``origin``: the file's name, for messages."""
 
     questions: tuple[Question, ...]
     min_hit: float | None = 1.0
@@ -99,8 +99,8 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result of the search: ``heading`` is the full breadcrumb for people, ``confidence`` 0..1 or None. ``line``: of
-    the section in its source file, None where it stands in none."""
+    """A result of the search. ``heading``: the full breadcrumb for people. ``confidence``: 0 to 1, or None. ``line``:
+    of the section in its source file, 1-based; None if unknown."""
 
     file_path: str
     heading_path: str
@@ -117,20 +117,23 @@ class Answer:
 
     @property
     def address(self) -> str:
-        """The answer as a suite expects it."""
+        """The answer in the form of ``expect``."""
         return expected_address(self.file_path, self.anchor, self.heading_path)
 
 
 def shown_confidence(value: float | None) -> str:
-    """A confidence as reports show it."""
+    """A confidence in reports."""
     return "-" if value is None else f"{value:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a question turned out. ``rank``: 1-based place of the first result that was expected, None when there is none
-    among those looked at. ``confidence``: of that result, else the highest of those that count. ``answers``: the
-    first results. ``better_expect``: of a question that expects a page alone, the section of it that answers."""
+    """The outcome of a question.
+
+    ``rank``: the 1-based rank of the first expected result, None if no result is expected. ``confidence``: of that
+    result, else the highest of the results that count. ``answers``: the first results. ``better_expect``: for a
+    question that expects a page without a section, the section of it that answers.
+    """
 
     question: Question
     status: Status
@@ -142,12 +145,12 @@ class Outcome:
 
     @property
     def is_judged(self) -> bool:
-        """Whether it counts in the shares and in a comparison."""
+        """Whether the outcome counts in the shares and in a comparison."""
         return STATUSES[self.status].is_judged
 
     @property
     def likely_address(self) -> str | None:
-        """What the question may expect: its first answer; None where that is unlikely to answer."""
+        """An ``expect`` for the question: its first answer. None if this is unlikely to answer."""
         return None if not self.answers or self.answers[0].is_unlikely else self.answers[0].address
 
     @property
@@ -157,7 +160,7 @@ class Outcome:
 
     @property
     def standing(self) -> str:
-        """Where the expected page is among the results, in words."""
+        """The rank of the expected page, in words."""
         if self.question.nothing:
             return "unanswered" if self.status == "pass" else "answered"
         doubt = " (unlikely to answer)" if self.doubtful else ""
@@ -165,7 +168,7 @@ class Outcome:
 
     @property
     def failure(self) -> str:
-        """What became of the expected page, in words that follow it."""
+        """The reason of a failure, as the end of a sentence about the expected page."""
         if self.question.nothing:
             return "but something seems to answer"
         if self.rank is None:
@@ -177,8 +180,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ChangedPage:
-    """A page that differs between two indexes. ``old_path``: where it was, of one that moved. ``line``: the first line
-    of its source file that differs, 1-based; None where that is not known."""
+    """A page that differs between two indexes. ``old_path``: the former path of a moved page. ``line``: the first line
+    of its source file that differs, 1-based; None if unknown."""
 
     kind: Literal["added", "changed", "removed", "moved"]
     file_path: str
@@ -188,9 +191,12 @@ class ChangedPage:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A question whose answer got better or worse. ``blame``: the page that has to be put back so that it is answered
-    as before; None when no edited page alone is the cause. ``reason``: the same in words. ``page`` and ``line``: the
-    page that lost or won, in the documentation folder, and the line to look at; empty where there is none."""
+    """A question whose answer got better or worse.
+
+    ``blame``: the page that must be restored to get the former answer; None if no single page is the cause. ``reason``:
+    a sentence on it. ``page``, ``line``: the page that lost or won, in the documentation folder, and the line to look
+    at; ``page`` is empty if there is none.
+    """
 
     kind: Literal["better", "worse"]
     decisive: bool
@@ -205,7 +211,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs of one suite. ``baseline``: what it was compared with, in words."""
+    """Two runs of one suite. ``baseline``: the name of the former run. ``hit``, ``mrr``: of the former run."""
 
     baseline: str
     hit: float
@@ -232,8 +238,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """A run of a suite. ``hit``: the share of questions that passed, ``mrr``: the mean of 1/rank over those that expect
-    a page. ``passed``: whether both reach what the suite asks for, and no question was lost against the baseline."""
+    """A run of a suite. ``hit``: the share of questions that passed. ``mrr``: the mean of 1/rank over the questions
+    that expect a page. ``passed``: whether both reach the suite's minimum, and no question was lost against the
+    baseline."""
 
     __test__ = False  # pytest collects classes of this name
 
@@ -260,5 +267,5 @@ class TestReport:
 
     @property
     def new(self) -> tuple[Outcome, ...]:
-        """The outcomes of questions that expect nothing in particular yet."""
+        """The outcomes of questions without ``expect``."""
         return self.of("new")

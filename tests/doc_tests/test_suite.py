@@ -121,14 +121,14 @@ def test_headers_in_strings_are_no_questions() -> None:
 
 
 def test_answers_are_added_and_all_else_stays() -> None:
-    written = suite.with_answers(GOOD, {2: "guides/a.md#b"}, "t")
+    written = suite.add_answers(GOOD, {2: "guides/a.md#b"}, "t")
     assert written == GOOD.replace('ask = "New one"\n', 'ask = "New one"\nexpect = "guides/a.md#b"\n')
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_answers_are_added_to_any_layout(ending: str) -> None:
     lines = ["  [[question]]", "  # why", '  ask = """', 'a"""', "", "[[question]]", "'ask' = 'b'"]
-    written = suite.with_answers(ending.join(lines), {0: "x.md", 1: 'y"z.md'}, "t")
+    written = suite.add_answers(ending.join(lines), {0: "x.md", 1: 'y"z.md'}, "t")
     found = suite.parse(written)
     assert [str(question.expect[0]) for question in found.questions] == ["x.md", 'y"z.md']
     assert set(written.replace(ending, "\n").split("\n")) >= set(lines)
@@ -137,4 +137,4 @@ def test_answers_are_added_to_any_layout(ending: str) -> None:
 
 def test_an_inline_list_is_left_alone() -> None:
     with pytest.raises(ConfigError, match="Write each question under a line"):
-        suite.with_answers('question = [{ask = "a"}]', {0: "a.md"}, "t")
+        suite.add_answers('question = [{ask = "a"}]', {0: "a.md"}, "t")

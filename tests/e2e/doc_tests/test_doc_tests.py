@@ -12,7 +12,7 @@ import pytest
 
 import anvil
 from anvil.doc_tests import comparing
-from anvil.doc_tests.suite import parse, recorded
+from anvil.doc_tests.suite import parse, record_answers
 from anvil.errors import ConfigError
 from tests.conftest import PAGES, write
 from tests.support import in_process
@@ -212,10 +212,10 @@ def test_answers_are_not_written_to_a_suite_that_was_edited_meanwhile(root: Path
     with anvil.open(root / "docs") as opened:
         text = '[[question]]\nask = "which systems does it run on"\n'
         report = opened.test(parse(text))
-    assert "expect = " in recorded(text, report, "suite")
+    assert "expect = " in record_answers(text, report, "suite")
     for edited in ('[[question]]\nask = "another"\n\n' + text, text + 'expect = "nothing"\n'):
         with pytest.raises(ConfigError, match="was edited"):
-            recorded(edited, report, "suite")
+            record_answers(edited, report, "suite")
 
 
 def test_wrong_baselines(root: Path, tmp_path: Path) -> None:
