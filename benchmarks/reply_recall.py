@@ -31,7 +31,7 @@ from anvil.formats.data_formats import compact
 from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.server.markdown_results import MORE_IN_MARKDOWN, render, rendered_hits
-from anvil.server.protocol import called
+from anvil.server.protocol import tool_result
 from anvil.text.headings import attributes, plain
 
 FORMS = ("text", "wire", "markdown")
@@ -57,7 +57,7 @@ class Reached:
 def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     """The reply to one question, judged."""
     result = opened.search(question["query"])
-    sent = called(result)
+    sent = tool_result(result)
     in_markdown = queries.answer(opened, SearchRequest(question["query"], more_chars=MORE_IN_MARKDOWN)).result
     reply, markdown = sent["content"][0]["text"], render(in_markdown)
     page, section, shares = [NEVER, NEVER], [NEVER, NEVER], (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Access to the HTTP server: allowed host names and origins, and the token.
+"""Access to the HTTP server: allowed host names and origins, the token, and the answer to a refused request.
 
 A web page can make a browser send requests to this machine, and with DNS rebinding it can read the answers. Such
 requests have a foreign ``Host`` or ``Origin``, and are refused.
@@ -25,11 +25,13 @@ MAX_LOGGED_PATH_CHARS = 200
 
 
 class AccessMiddleware:
-    """ASGI middleware that passes on the requests that the options allow, and refuses the others."""
+    """ASGI middleware that passes on the requests that the options allow, and refuses the others.
+
+    Requests for ``public_paths`` need no token.
+    """
 
     def __init__(self, application: ASGIApp, options: HttpOptions, public_paths: Iterable[str] = ()) -> None:
-        """``public_paths`` need no token."""
-        self._application, self._options, self._open = application, options, frozenset(public_paths)
+        self._application, self._options, self._public_paths = application, options, frozenset(public_paths)
         self._guard = TokenGuard(options.oauth) if options.oauth.issuers else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,15 +39,16 @@ class AccessMiddleware:
             if scope["type"] == "lifespan":
                 await self._application(scope, receive, send)
             return
-        # Host and Origin first: they keep foreign web pages out whatever they send. The token last: its check may ask
-        # the identity provider.
-        refusal = self._foreign(scope) or await self._unauthorized(scope)
+        # Host and Origin first: they keep foreign web pages out, whatever token these send. The token last: its check
+        # may ask the identity provider.
+        refusal = self._host_refusal(scope) or await self._token_refusal(scope)
         if refusal is not None:
             await refuse(scope, send, refusal, self._options)
             return
         await self._application(scope, receive, send)
 
-    def _foreign(self, scope: Scope) -> Refusal | None:
+    def _host_refusal(self, scope: Scope) -> Refusal | None:
+        """The refusal of a request with a foreign ``Host`` or ``Origin``; None for another request."""
         headers: dict[bytes, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
@@ -56,8 +59,8 @@ class AccessMiddleware:
                 403, "The server does not accept this host name. Allow it with --allowed-host or ANVIL_ALLOWED_HOST."
             )
         for origin in origins:
-            scheme, _, rest = origin.partition("://")
-            name = host_name(rest) if scheme in ("http", "https") else None
+            scheme, _, host_and_port = origin.partition("://")
+            name = host_name(host_and_port) if scheme in ("http", "https") else None
             if name is None or not (self._options.knows(name) or self._options.allows_origin(origin)):
                 return Refusal(
                     403,
@@ -66,9 +69,10 @@ class AccessMiddleware:
                 )
         return None
 
-    async def _unauthorized(self, scope: Scope) -> Refusal | None:
+    async def _token_refusal(self, scope: Scope) -> Refusal | None:
+        """The refusal of a request without a valid token; None if it needs none."""
         options = self._options
-        if scope["path"] in self._open or not options.needs_token:
+        if scope["path"] in self._public_paths or not options.needs_token:
             return None
         token = bearer_token(scope)
         # The server's own token before an access token: it needs no request to the identity provider.
@@ -81,10 +85,10 @@ class AccessMiddleware:
 
 
 def client_of(scope: Scope, proxies: int = 0) -> str:
-    """The address of a request's client, or the /64 network of an IPv6 address, all of which one client has.
+    """The address of a request's client. Of an IPv6 address it is the /64 network, all of which one client has.
 
-    ``proxies``: how many are in front of the server. Each adds the address that it sees to ``X-Forwarded-For``; what
-    is before those can be the client's invention.
+    ``proxies``: the number of proxies in front of the server. Each adds the address that it sees to
+    ``X-Forwarded-For``. Addresses before these may be invented by the client, and are not used.
     """
     peer: str = (scope.get("client") or ("",))[0]
     address = peer
@@ -94,13 +98,13 @@ def client_of(scope: Scope, proxies: int = 0) -> str:
         if len(seen) >= proxies:
             address = seen[-proxies].strip()
     ip = parsed_address(address) or parsed_address(host_name(address) or "")  # some proxies add the port
-    if ip is None:  # any text would be kept
+    if ip is None:  # the header may have any text, and no text of a client is kept
         return peer
     return str(ip if ip.version == 4 else ip.ipv4_mapped or ipaddress.ip_network((int(ip) >> 64 << 64, 64)))
 
 
 async def refuse(scope: Scope, send: Send, refusal: Refusal, options: HttpOptions) -> None:
-    """Send ``{"error": message}``, and log a line, without what the client sent besides the path."""
+    """Answer with ``{"error": message}``, and log a line. Of the request, only path and client are logged."""
     status, message, challenge, retry_after_s = refusal
     path, client = quote(scope["path"][:MAX_LOGGED_PATH_CHARS]), client_of(scope, options.proxies)
     event(logging.INFO, "refused a request", status=status, path=path, client=client)

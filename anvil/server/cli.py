@@ -1,4 +1,4 @@
-"""``anvil serve``."""
+"""``anvil serve``, the MCP server, and ``anvil ui``, the playground: their options and their start."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from anvil.server.signals import ShutdownDeadline
 
 
-def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """The names of ``--surface``, without repetitions."""
+def surface_names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The names in the value of ``--surface``, without repetitions."""
     surfaces = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
     for name in surfaces:
         if name not in TOOLSETS:
@@ -33,21 +33,22 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     return surfaces
 
 
-def _http(function: options.F) -> options.F:
-    """The fields of :class:`HttpOptions` that have a help as options, which the command gets as one value, ``http``."""
+def _http_options(function: options.F) -> options.F:
+    """Add an option for each field of :class:`HttpOptions` that has a help. The command gets them as one value, its
+    argument ``http``."""
     function = options.collected(HttpOptions, "http")(function)
-    for each in reversed([each for each in fields(HttpOptions) if each.metadata.get("help")]):
-        variable, is_repeatable = each.metadata["variable"], each.default == ()
+    for option in reversed([option for option in fields(HttpOptions) if option.metadata.get("help")]):
+        variable, is_repeatable = option.metadata["variable"], option.default == ()
         function = click.option(
-            f"--{each.name.replace('_', '-')}",
-            type=click.IntRange(*each.metadata["range"]) if "range" in each.metadata else None,
-            default=each.default,
-            show_default=bool(each.default),
-            is_flag=each.default is False,
+            f"--{option.name.replace('_', '-')}",
+            type=click.IntRange(*option.metadata["range"]) if "range" in option.metadata else None,
+            default=option.default,
+            show_default=bool(option.default),
+            is_flag=option.default is False,
             multiple=is_repeatable,
             envvar=variable,
-            metavar=each.metadata["metavar"],
-            help=each.metadata["help"] + f" (repeatable; in {variable}, separated by spaces)." * is_repeatable,
+            metavar=option.metadata["metavar"],
+            help=option.metadata["help"] + f" (repeatable; in {variable}, separated by spaces)." * is_repeatable,
         )(function)
     return function
 
@@ -62,7 +63,7 @@ def _http(function: options.F) -> options.F:
     show_default=True,
     help="How clients connect: standard input and output, streamable HTTP, or SSE for older clients.",
 )
-@_http
+@_http_options
 @click.option("--no-watch", is_flag=True, help="Do not watch files. Each query still checks them for changes.")
 @click.option(
     "--log-level",
@@ -74,7 +75,7 @@ def _http(function: options.F) -> options.F:
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
     "--surface",
-    callback=names,
+    callback=surface_names,
     metavar="NAME[,NAME]",
     default="docs",
     show_default=True,
@@ -111,11 +112,12 @@ def command(
     if ui and "docs" not in surface:
         raise click.UsageError("--ui needs the docs surface. Add it: --surface docs,...")
 
-    with _opened(surface, replace(given, watch=not no_watch), log_level, log_format) as (running, reporter, shutdown):
+    request = replace(given, watch=not no_watch)
+    with _open_toolsets(surface, request, log_level, log_format) as (running, reporter, shutdown):
         if text_format == "markdown":
             from anvil.server.markdown_results import in_markdown
 
-            running = [replace(each, toolset=in_markdown(each.toolset)) for each in running]
+            running = [replace(served, toolset=in_markdown(served.toolset)) for served in running]
         if given.transport == "stdio":
             from anvil.server import stdio
 
@@ -128,10 +130,10 @@ def command(
 
 
 @contextlib.contextmanager
-def _opened(
-    surfaces: Sequence[str], given: ServeRequest, log_level: str, log_format: str = "text"
+def _open_toolsets(
+    surfaces: Sequence[str], request: ServeRequest, log_level: str, log_format: str = "text"
 ) -> Iterator[tuple[list[RunningToolset], ProgressReporter, ShutdownDeadline]]:
-    """The toolsets of a server, open until it ends or gets a signal."""
+    """A context with the open toolsets of a server. It ends with the server, or by a signal."""
     from anvil.server import logs
     from anvil.server.signals import ShutdownDeadline, exit_on_signal
     from anvil.server.toolset import open_toolset
@@ -139,7 +141,7 @@ def _opened(
     logs.configure(log_level, log_format)
     reporter = logs.ProgressReporter()
     with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
-        running = [stack.enter_context(open_toolset(name, given, reporter)) for name in surfaces]
+        running = [stack.enter_context(open_toolset(name, request, reporter)) for name in surfaces]
         stack.callback(shutdown.begin)  # entered last, so called first: closing the toolsets is a part of the shutdown
         yield running, reporter, shutdown
 
@@ -153,8 +155,9 @@ def _serve_http(
     ready: Callable[[str], None] | None = None,
 ) -> None:
     for toolset in running:
-        toolset.target.start(reporter)  # beside the import, which takes longer than to load index and model
-    # The import of the SDK makes a million objects and no garbage. To look for some takes a tenth of its time.
+        # In the background, during the import, which takes longer than to load index and model.
+        toolset.target.start(reporter)
+    # The import of the SDK makes a million objects and no garbage. Looking for garbage takes a tenth of its time.
     gc.disable()
     try:
         from anvil.server import http_transport
@@ -178,7 +181,7 @@ def _serve_http(
 @options.folder
 def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
-    output.say("Starting the playground.", err=True)  # what it needs takes some seconds to load
+    output.say("Starting the playground.", err=True)  # the imports take some seconds
 
     http = HttpOptions(port=port, token=os.environ.get("ANVIL_TOKEN") or None)
 
@@ -188,11 +191,11 @@ def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
         from anvil.server.playground import HOME
 
         home = f"{base}{HOME}"
-        # Browsers do not send the part after #. The browser's command line must not contain the token, because other
-        # users of the machine can read it. There the page asks for the token.
+        # Browsers do not send the part after # to a server. The command that opens the browser must not contain the
+        # token, because other users of the machine can read command lines. The page then asks for the token.
         output.say(f"{home}#token={quote(http.token, safe='')}" if http.token else home)
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
 
-    with _opened(["docs"], given, "warn") as (running, reporter, _):
+    with _open_toolsets(["docs"], given, "warn") as (running, reporter, _):
         _serve_http(running, reporter, http, sse=False, ui=True, ready=ready)

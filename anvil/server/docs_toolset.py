@@ -32,17 +32,19 @@ INSTRUCTIONS = (
 )
 
 MAX_LIST_CHARS = 16_000
-"""Characters of one answer of list_pages: about a hundred pages."""
+"""Characters of one answer of list_pages, which is about a hundred pages."""
 NO_LIMIT = 1_000_000_000
-"""The largest value of a budget in characters: more than any index has."""
+"""The largest budget in characters. No index has as many."""
 MAX_REFRESHED = 20
 """Updated and removed pages that an answer of search_docs names. After ``git checkout`` there may be a thousand."""
 MAX_REPORTED_CHARS = 1000
-"""Characters of the path of a page that is reported as missing, which may be any text."""
+"""Characters of the path of a page that is reported as missing. It may be any text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
+    """The answer of report_page. ``file_path`` is the address of the page that was reported."""
+
     status: str
     file_path: str
     problem: str
@@ -57,11 +59,12 @@ def _search(opened: Anvil, given: dict[str, Any], *, more_chars: int = 0, logs: 
         from anvil.doc_tests import question_log
 
         question_log.record(opened.question_log, opened.name, given["query"], result)
-    return replace(result, freshness=_shortened(result.freshness))
+    return replace(result, freshness=_shorten(result.freshness))
 
 
-def _shortened(freshness: Freshness) -> Freshness:
-    """With at most ``MAX_REFRESHED`` pages of a kind, and a note on how many there are where there are more."""
+def _shorten(freshness: Freshness) -> Freshness:
+    """Keep at most :data:`MAX_REFRESHED` updated and as many removed pages. If there were more, a note has the
+    number."""
     refreshed, removed = freshness.refreshed, freshness.removed
     kinds = (refreshed, "updated for this answer"), (removed, "removed since the index was built")
     notes = [f"{len(pages):,} pages were {how}." for pages, how in kinds if len(pages) > MAX_REFRESHED]
@@ -150,10 +153,10 @@ COLLECTION_PARAMETERS = (
 )
 """The parameters of tools over several collections. With a single index, no tool has them."""
 MAX_NAMED_COLLECTIONS = 40
-"""Collections that the instructions name."""
+"""Collections that the instructions name. After these they say how many more there are."""
 
 LOGGED = " Questions are logged on this machine, for the authors of the documentation."
-"""What the description of search_docs adds when they are."""
+"""A sentence in the description of search_docs, if questions are logged."""
 
 REPORT_PAGE = Tool(
     "report_page",
@@ -171,8 +174,8 @@ REPORT_PAGE = Tool(
 
 
 def configured(toolset: Toolset, opened: Anvil) -> Toolset:
-    """The toolset, as the configuration switches the log and the reports on, and with what is known of the topics; with
-    ``collection`` and ``version`` where there are several collections."""
+    """The toolset for an open index: with the tool and the sentence that ``[serve]`` switches on, with topics in the
+    instructions if they are known already, and with ``collection`` and ``version`` if there are several collections."""
     tools = list(toolset.tools)
     options = opened.config.table(ServeOptions)
     if options.question_log:
@@ -181,9 +184,10 @@ def configured(toolset: Toolset, opened: Anvil) -> Toolset:
     if options.report_page:
         tools.append(REPORT_PAGE)
     if opened.is_several:
-        plain = tuple(replace(each, description="") for each in COLLECTION_PARAMETERS)  # said once, in search_docs
+        # only search_docs describes them: each agent reads the list of tools in each session
+        undescribed = tuple(replace(parameter, description="") for parameter in COLLECTION_PARAMETERS)
         tools = [
-            replace(tool, parameters=(*tool.parameters, *(plain if number else COLLECTION_PARAMETERS)))
+            replace(tool, parameters=(*tool.parameters, *(undescribed if number else COLLECTION_PARAMETERS)))
             if tool.parameters
             else tool
             for number, tool in enumerate(tools)
@@ -193,18 +197,18 @@ def configured(toolset: Toolset, opened: Anvil) -> Toolset:
 
 
 def _instructions(opened: Anvil) -> str:
-    """The instructions; with the names of the collections where there are several."""
+    """The instructions for agents. If there are several collections, they name them."""
     if not opened.is_several:
         return INSTRUCTIONS
-    names = first_of([_described(opened, name) for name in opened.names], MAX_NAMED_COLLECTIONS)
+    names = first_of([_collection_phrase(opened, name) for name in opened.names], MAX_NAMED_COLLECTIONS)
     return (
         f"{INSTRUCTIONS} One search answers from several collections; each result has its collection, which the other "
         f"tools take too: {names}."
     )
 
 
-def _described(opened: Anvil, name: str) -> str:
-    """A collection with its versions, the default one first."""
+def _collection_phrase(opened: Anvil, name: str) -> str:
+    """The name of a collection, and in brackets its versions, the default one first."""
     members = [member for member in opened.members if member.collection_name == name]
     members.sort(key=lambda member: not opened.is_default(member))
     versions = " or ".join(member.version for member in members if member.version)
@@ -225,15 +229,15 @@ def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen:
 
 
 def health(opened: Anvil) -> dict[str, Any]:
-    """Numbers of pages, chunks and missing vectors; of all collections together, where there are several."""
+    """The numbers of pages, chunks and missing vectors. Several collections are added up."""
     status = opened.get_status()
-    counted_in: Any = status.collections or [status.index]
+    indexes: Any = status.collections or [status.index]
     return {
         "status": "ok",
         "version": __version__,
-        "pages": sum(each.total_pages or 0 for each in counted_in),
-        "chunks": sum(each.total_chunks or 0 for each in counted_in),
-        "pending_vectors": sum(each.pending_vectors or 0 for each in counted_in),
+        "pages": sum(index.total_pages or 0 for index in indexes),
+        "chunks": sum(index.total_chunks or 0 for index in indexes),
+        "pending_vectors": sum(index.pending_vectors or 0 for index in indexes),
     }
 
 

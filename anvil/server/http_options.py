@@ -1,4 +1,5 @@
-"""The options of the HTTP server: one frozen value, which ``anvil serve`` and ``anvil.asgi`` make and pass whole."""
+"""The options of the HTTP server: address, token, host names, rate, proxies. ``anvil serve`` and ``anvil.asgi`` make
+one frozen value of them, and pass it whole."""
 
 from __future__ import annotations
 
@@ -23,14 +24,17 @@ _RATE = re.compile(r"(\d{1,9})\s*/\s*(second|minute|hour)")
 
 
 class Rate(NamedTuple):
-    """So many requests in so many seconds. All of them may come at once; they come back one by one."""
+    """A number of requests, and the seconds in which a client may send so many.
+
+    All of them may come at once. After that, one more is allowed each ``seconds / requests``.
+    """
 
     requests: int
     seconds: int
 
     @classmethod
     def parsed(cls, text: str) -> Rate | None:
-        """The rate in a text such as ``60/minute``; None for a blank one. Raises :class:`ConfigError`."""
+        """The rate in a text such as ``60/minute``; None for a blank text. Raises :class:`ConfigError` for another."""
         if not text.strip():
             return None
         match = _RATE.fullmatch(text.strip())
@@ -42,7 +46,7 @@ class Rate(NamedTuple):
 
 
 def number(text: str, variable: str, meaning: str) -> int:
-    """The number in a variable. Raises :class:`ConfigError`."""
+    """The number in the text of a variable. Raises :class:`ConfigError` if it is none. ``meaning``: what it counts."""
     if not text.strip().isdecimal() or len(text.strip()) > 9:
         raise ConfigError(f"{variable} is {text.strip()!r}. Write a number of {meaning}.")
     return int(text)
@@ -59,8 +63,12 @@ def _origins(text: str) -> tuple[str, ...]:
 def _option(
     default: T, variable: str | None, help: str = "", metavar: str | None = None, *, repr: bool = True, **more: Any
 ) -> T:
-    """A field that a variable sets, to what ``read`` returns for its text. With ``help`` it is an option of ``anvil
-    serve``, too, of which the command says itself if it is repeatable. ``range``: of a number."""
+    """A field that an environment variable can set.
+
+    With ``help`` it is also an option of ``anvil serve``. If the default is ``()``, the option is repeatable, and the
+    command adds that to the help. ``read``, in ``more``: the function from the text of the variable to the value.
+    ``range``: the least and the largest number.
+    """
     read = (lambda text: tuple(text.split())) if default == () else str
     metadata = {"variable": variable, "read": read, "help": help, "metavar": metavar, **more}
     return field(default=default, repr=repr, metadata=metadata)
@@ -68,15 +76,17 @@ def _option(
 
 @dataclass(frozen=True)
 class HttpOptions:
-    """Where the server listens, who may connect, and how often. Raises :class:`ConfigError` for a public host without a
-    token."""
+    """The address of the server, who may connect, and how often.
+
+    Raises :class:`ConfigError` for a public host without a token, and for values that are not valid.
+    """
 
     host: str = _option("127.0.0.1", "ANVIL_HOST", "Address to listen on (or ANVIL_HOST).")
     port: int = _option(8000, None, "0: any free port.", range=(0, 65535))
     token: str | None = _option(
         None, "ANVIL_TOKEN", "Bearer token that clients must send (better: ANVIL_TOKEN).", repr=False
     )
-    """The token; that of the file, if there is one."""
+    """The token. If there is a token file, it is read from there."""
     token_file: str | None = _option(
         None, "ANVIL_TOKEN_FILE", "File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).", "FILE"
     )
@@ -97,9 +107,10 @@ class HttpOptions:
         (), "ANVIL_ALLOWED_HOST", "Host name by which clients may call the server", "NAME"
     )
     allowed_origins: tuple[str, ...] = _option((), "ANVIL_CORS_ORIGINS", read=_origins)
-    """Origins of web pages that may send requests besides those of the hosts, in lower case: ``https://example.org``."""
+    """Origins of web pages that may send requests, in lower case: ``https://example.org``. Pages of the allowed hosts
+    may anyway."""
     rate: Rate | None = _option(None, "ANVIL_RATE_LIMIT", read=Rate.parsed)  # noqa: RUF009 - it is a field
-    """How many requests one client may send."""
+    """The requests that one client may send; None without a limit."""
     proxies: int = _option(
         0,
         "ANVIL_PROXIES",
@@ -109,7 +120,7 @@ class HttpOptions:
         range=(0, None),
     )
     oauth: OAuthSettings = field(init=False)
-    """The identity providers whose access tokens are accepted, besides the token."""
+    """The identity providers whose access tokens are accepted, as well as the token."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", _read_token(self.token, self.token_file))
@@ -120,8 +131,8 @@ class HttpOptions:
             bare = name.strip("[]")
             if name != ANY_HOST and parsed_address(bare) is None and not re.fullmatch(r"[A-Za-z0-9._-]+", bare):
                 raise ConfigError(
-                    f"No client can have the allowed host {name[:100]!r}. Name a host alone, without scheme and port, "
-                    "such as docs.example.org, or '*' for all."
+                    f"The allowed host {name[:100]!r} is not a host name. Write it without scheme and port, such as "
+                    "docs.example.org, or '*' for all hosts."
                 )
         if not is_loopback(self.host) and not self.needs_token and not self.insecure:
             raise ConfigError(
@@ -132,11 +143,12 @@ class HttpOptions:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], **more: Any) -> HttpOptions:
-        """The options by their variables, but ``more`` as given. Raises :class:`ConfigError` for an invalid value."""
-        for each in fields(cls):
-            text = environment.get(each.metadata.get("variable") or "")
-            if text is not None and each.name not in more:
-                more[each.name] = each.metadata["read"](text)
+        """The options from their variables; those in ``more`` are taken as they are. Raises :class:`ConfigError` for an
+        invalid value."""
+        for option in fields(cls):
+            text = environment.get(option.metadata.get("variable") or "")
+            if text is not None and option.name not in more:
+                more[option.name] = option.metadata["read"](text)
         return cls(**more)
 
     @property
@@ -148,7 +160,7 @@ class HttpOptions:
         return ANY_HOST in self.allowed_origins or origin.lower() in self.allowed_origins
 
     def knows(self, host: str) -> bool:
-        """Whether clients may use this host name (without port)."""
+        """Whether clients may call the server by this host name (without port)."""
         name = host.lower().rstrip(".")
         if ANY_HOST in self.allowed_host or name in {
             allowed.lower().strip("[]") for allowed in (*LOOPBACK, *self.allowed_host)
@@ -156,13 +168,13 @@ class HttpOptions:
             return True
         own = parsed_address(self.host)
         if self.host == "" or (own is not None and own.is_unspecified):  # it listens on all addresses of the machine
-            return parsed_address(name) is not None  # DNS rebinding needs a name: an address is safe
+            return parsed_address(name) is not None  # an address is safe, because DNS rebinding needs a name
         return name == self.host.lower()
 
 
 def _read_token(token: str | None, file: str | None) -> str | None:
-    """The token, as given or from its file; None without either. Raises :class:`ConfigError`."""
-    if token == "":  # most likely from a shell variable that is not set; the server must not start without a token
+    """The token, from the option or from its file; None without either. Raises :class:`ConfigError`."""
+    if token == "":  # most likely a shell variable that is not set: the server must not start without a token then
         raise ConfigError("The token is empty. Give one with ANVIL_TOKEN or --token-file, or leave --token out.")
     if file is None:
         return token
@@ -186,7 +198,7 @@ def is_loopback(host: str) -> bool:
 
 
 def parsed_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that a text is; None for another text."""
+    """The IP address in a text; None if it is none."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -196,7 +208,7 @@ def parsed_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address |
 def host_name(value: str) -> str | None:
     """The host in a ``Host`` header, or in an ``Origin`` without its scheme; None if it is not valid."""
     if "]" in value and not _AFTER_BRACKET.fullmatch(value.rpartition("]")[2]):
-        return None  # urlsplit drops what follows
+        return None  # urlsplit would drop the text behind the bracket
     try:
         parts = urlsplit(f"http://{value}")
         _ = parts.port  # raises if it is not a number

@@ -1,6 +1,7 @@
-"""The HTTP transports: streamable HTTP without sessions at ``/mcp``, or SSE for older clients at ``/sse``; ``/health``.
+"""The HTTP transports and their routes: streamable HTTP at ``/mcp``, SSE for older clients at ``/sse``, ``/health``.
 
-The server keeps no state between requests of streamable HTTP. So a load balancer can use any number of servers.
+Streamable HTTP has no sessions: the server keeps no state between requests. So a load balancer can use any number of
+servers.
 """
 
 from __future__ import annotations
@@ -46,14 +47,16 @@ from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
 
 MAX_SSE_STREAMS = 224
-"""Streams of SSE clients. Each is a request that is under way; the messages for it are others."""
+"""Streams of SSE clients at once. Each is an open request for as long as its client stays, so this is less than
+``MAX_CONCURRENT_REQUESTS``: the messages of these clients are requests, too."""
 LISTEN_BACKLOG = 128
 """Connections that wait in the system's queue until they are accepted."""
 SHUTDOWN_GRACE_S = 3
-"""Time for open requests when the server stops."""
+"""Time that open requests get when the server stops."""
 CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id")
 PREFLIGHT_CACHE_S = 86_400
 NO_SDK_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+"""The SDK checks no hosts and origins: :class:`anvil.server.access.AccessMiddleware` does, for all routes."""
 
 
 async def serve(
@@ -63,9 +66,9 @@ async def serve(
     sse: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until a signal. ``ready`` is called with ``http://host:port`` when clients can connect; it must not block.
+    """Serve until a signal. ``ready`` is called with ``http://host:port`` when clients can connect. It must not block.
 
-    Raises :class:`ConfigError` when the port cannot be used.
+    Raises :class:`ConfigError` if the port cannot be used.
     """
     async with contextlib.AsyncExitStack() as stack:
         sock = stack.enter_context(listening(options))
@@ -76,7 +79,7 @@ async def serve(
                 log_config=None,  # anvil.server.logs configured it
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # uvicorn would believe those of this machine
+                proxy_headers=False,  # uvicorn would trust those that this machine sends; see access.client_of
                 timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
                 lifespan="on",  # the SDK's manager of requests runs in it
                 ws="none",
@@ -106,6 +109,7 @@ async def serve(
 
 @contextlib.contextmanager
 def listening(options: HttpOptions) -> Iterator[socket.socket]:
+    """A context with the socket on which the server listens. Raises :class:`ConfigError` if there can be none."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             options.host or None, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -114,11 +118,12 @@ def listening(options: HttpOptions) -> Iterator[socket.socket]:
     except OSError as error:
         raise ConfigError(f"{options.host} is not an address of this machine ({error}). Give another --host.") from None
     with sock:
-        if os.name == "posix":  # the port of a server that has ended; on Windows it would be that of one that runs
+        # Lets the server take the port of one that has ended. On Windows it would take that of a running one.
+        if os.name == "posix":
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind(address)
-            sock.listen(LISTEN_BACKLOG)  # who connects from now on is answered as soon as the server runs
+            sock.listen(LISTEN_BACKLOG)  # clients may connect from now on, and are answered when the server runs
         except OSError as error:
             raise ConfigError(
                 f"{options.host} port {options.port} cannot be used ({error.strerror}). Give another --port or --host."
@@ -127,7 +132,7 @@ def listening(options: HttpOptions) -> Iterator[socket.socket]:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handling, which raises the signal again at its end: the exit code would not be 0."""
+    """uvicorn without its signal handling. That raises the signal again at its end, so the exit code would not be 0."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -135,18 +140,19 @@ class _Server(uvicorn.Server):
 
 
 def application(app: App, options: HttpOptions, sse: bool = False) -> ASGIApp:
+    """The ASGI application of ``anvil serve``. ``sse``: with SSE in place of streamable HTTP."""
     if not sse:
         return guarded(app, streamable(app, options), options)
     streams = _Streams(app, options)
-    # GET alone: clients of both transports try POST first, and go by its status
-    messages = Mount("/messages/", _Checked(streams.transport.handle_post_message))
+    # GET alone: a client of both transports tries POST first, and chooses the transport by the status
+    messages = Mount("/messages/", _MessageCheck(streams.transport.handle_post_message))
     return guarded(app, _routed([*_at("/sse", streams, "GET"), messages, *_own_routes(app, options)]), options)
 
 
 def guarded(app: App, routes: ASGIApp, options: HttpOptions) -> ASGIApp:
-    """``routes`` for the requests that the options let through."""
-    of_toolsets = (path for toolset, _ in app.parts for path in toolset.public_paths)
-    public_paths = ["/health", "/health/", *options.oauth.metadata_paths, *of_toolsets]
+    """``routes`` behind the limits and checks of the options: origins, rate, access, requests at once."""
+    toolset_paths = (path for toolset, _ in app.parts for path in toolset.public_paths)
+    public_paths = ["/health", "/health/", *options.oauth.metadata_paths, *toolset_paths]
     application: ASGIApp = AccessMiddleware(ConcurrencyMiddleware(routes, options), options, public_paths)
     if options.rate is not None:
         application = RateLimitMiddleware(application, options, options.rate)
@@ -163,7 +169,7 @@ def guarded(app: App, routes: ASGIApp, options: HttpOptions) -> ASGIApp:
 
 
 def _own_routes(app: App, options: HttpOptions) -> list[Route]:
-    """``/health``, the metadata for OAuth, and the routes of the toolsets."""
+    """The routes of both transports: ``/health``, the metadata for OAuth, and those of the toolsets."""
     return [
         *(Route(path, options.oauth.metadata, methods=["GET"]) for path in options.oauth.metadata_paths),
         *_at("/health", Health(app.parts).answer, "GET"),
@@ -172,32 +178,35 @@ def _own_routes(app: App, options: HttpOptions) -> list[Route]:
 
 
 def streamable(app: App, options: HttpOptions, more: Sequence[Route] = ()) -> Starlette:
-    """Streamable HTTP at ``/mcp``, the routes of the toolsets, and ``more``. It needs its lifespan."""
+    """Streamable HTTP at ``/mcp``, the routes of the toolsets, and ``more``. The application needs its lifespan."""
     requests = StreamableHTTPSessionManager(
         app.server, stateless=True, max_request_body_size=MAX_REQUEST_BYTES, security_settings=NO_SDK_CHECKS
     )
-    # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
-    # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
-    endpoint = _at("/mcp", _Checked(StreamableHTTPASGIApp(requests)), "POST")
+    # POST alone: GET asks for a stream of messages, and without a session there are none. The protocol has status 405
+    # for that. The SDK would hold the stream open, as one of the concurrent requests, until the server is killed.
+    endpoint = _at("/mcp", _MessageCheck(StreamableHTTPASGIApp(requests)), "POST")
     return _routed([*endpoint, *_own_routes(app, options), *more], lambda _: requests.run())
 
 
 def _at(path: str, endpoint: Any, method: str) -> list[Route]:
-    """A path as people write it in the settings of a client: with a slash at its end, too."""
-    return [Route(each, endpoint, methods=[method]) for each in (path, f"{path}/")]
+    """Routes for a path without and with a slash at its end, since people write both in the settings of clients."""
+    return [Route(spelling, endpoint, methods=[method]) for spelling in (path, f"{path}/")]
 
 
 def _routed(routes: Sequence[BaseRoute], lifespan: Any = None) -> Starlette:
-    """``routes``, without Starlette's redirects to and from a final slash. They name the scheme that the server sees,
-    and behind a proxy for TLS this is not the client's: it would send the token in the clear."""
+    """An application with ``routes``, without Starlette's redirects to and from a final slash.
+
+    Those name the scheme that the server sees. Behind a proxy for TLS that is http, so a client would send its token
+    unencrypted.
+    """
     application = Starlette(routes=routes, lifespan=lifespan)
     application.router.redirect_slashes = False
     return application
 
 
-class _Checked:
-    """An application of the SDK. A body of another type, as curl sends it, or that is no message, gets an error of one
-    sentence, which says what to send."""
+class _MessageCheck:
+    """An application of the SDK behind a check of the body. If the body has another content type, as curl sends it, or
+    is no message, the answer is an error that says what to send."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
@@ -212,10 +221,11 @@ class _Checked:
             body += message["body"]
             message = await receive()
         message = {**message, "body": bytes(body) + message.get("body", b"")}
-        again = [message]
+        unread = [message]
 
-        async def received() -> Message:
-            return again.pop() if again else await receive()
+        async def receive_again() -> Message:
+            """The body that was read here, for the application; then what the client sends."""
+            return unread.pop() if unread else await receive()
 
         try:
             if message["type"] == "http.request" and not message.get("more_body"):
@@ -223,7 +233,7 @@ class _Checked:
         except ProtocolError as error:
             await JSONResponse(error.answer(error.request), 400)(scope, receive, send)
         else:
-            await self._application(scope, received, send)
+            await self._application(scope, receive_again, send)
 
 
 class _Streams:
@@ -249,30 +259,32 @@ class _Streams:
 # --- health -----------------------------------------------------------------------------------------------------------
 
 HEALTH_CACHE_S = 1.0
-"""Time for which ``/health`` repeats an answer, so that frequent requests cost little."""
+"""Time for which ``/health`` repeats its answer, so that frequent requests cost little."""
 STATUSES = ("ok", "degraded", "error")
-"""From best to worst."""
+"""The statuses of a toolset, from best to worst."""
 
 
 class Health:
+    """The answer at ``/health``, which is kept for :data:`HEALTH_CACHE_S`."""
+
     def __init__(self, parts: Sequence[tuple[Toolset, ThreadBridge]]) -> None:
         self._parts = parts
-        self._known: Mapping[str, Any] = {}
-        self._until = 0.0
-        self._asking = asyncio.Lock()
+        self._answer: Mapping[str, Any] = {}
+        self._valid_until = 0.0
+        self._lock = asyncio.Lock()
 
     async def answer(self, _: Request) -> JSONResponse:
-        """200 with counts, or 503 with the reason. Several toolsets are each under their name, with the worst status on
-        top."""
-        async with self._asking:
-            if time.monotonic() >= self._until:
+        """Status 200 with counts, or 503 with the reason. Of several toolsets, each is under its name, and the worst
+        status is on top."""
+        async with self._lock:
+            if time.monotonic() >= self._valid_until:
                 parts = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
                 worst = max((part["status"] for part in parts.values()), key=STATUSES.index)
-                [self._known, *others] = parts.values()
+                [self._answer, *others] = parts.values()
                 if others:
-                    self._known = {"status": worst, "version": __version__, **parts}
-                self._until = time.monotonic() + HEALTH_CACHE_S
-        return JSONResponse(self._known, 503 if self._known["status"] == "error" else 200)
+                    self._answer = {"status": worst, "version": __version__, **parts}
+                self._valid_until = time.monotonic() + HEALTH_CACHE_S
+        return JSONResponse(self._answer, 503 if self._answer["status"] == "error" else 200)
 
     async def _part(self, toolset: Toolset, bridge: ThreadBridge) -> Mapping[str, Any]:
         try:

@@ -19,16 +19,17 @@ from anvil.errors import AnvilError
 from anvil.formats.characters import json_line, log_line
 
 LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
-"""Names on the command line -> levels. ``silent`` is above all of them."""
+"""Name on the command line -> level. ``silent`` is above all levels, so nothing is logged."""
 
 log = logging.getLogger("anvil.server")
 FIELDS = "anvil_fields"
+"""The attribute of a record with the named values of an event."""
 MAX_FOREIGN_CHARACTERS = 500
-"""Length of a message of another library, which may quote what a client sent."""
+"""Characters of a message of another library. It may quote a text of a client."""
 
 
 def event(level: int, message: str, **fields: Any) -> None:
-    """Log ``message`` with named values, which are fields of their own in JSON lines."""
+    """Log a message with named values. In JSON lines each of them is a field."""
     log.log(level, message, extra={FIELDS: fields})
 
 
@@ -51,8 +52,11 @@ def timed(tool: str) -> Iterator[None]:
 
 
 def configure(level: str = "info", form: str = "text") -> None:
-    """Write to stderr from now on. Of other libraries, only warnings and errors are shown, and nothing that has a
-    handler of its own, as the log of an ASGI server may have."""
+    """Write the log to stderr from now on. ``form``: ``text`` or ``json``.
+
+    Of other libraries only warnings and errors are written. Loggers with a handler of their own, as an ASGI server may
+    have, are left to it.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     handler.addFilter(_is_relevant)
@@ -64,8 +68,11 @@ def configure(level: str = "info", form: str = "text") -> None:
 
 
 def _is_relevant(record: logging.LogRecord) -> bool:
-    """False for a client that disconnected during its request, for a request that ends with the server, and for what
-    another handler writes. What other libraries say of a client's mistake is one line of bounded length."""
+    """Whether a record is written. Messages of other libraries are shortened.
+
+    Not written are a client that disconnected during its request, a request that ends with the server, and records that
+    another handler writes.
+    """
     logger = logging.getLogger(record.name)
     while logger.parent is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
@@ -74,7 +81,7 @@ def _is_relevant(record: logging.LogRecord) -> bool:
     kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
     if not record.name.startswith("anvil"):
         if kind == "ValidationError" and record.name.startswith("mcp"):
-            record.exc_info = None  # of the protocol's messages: where the SDK noticed it tells nothing
+            record.exc_info = None  # an invalid message of a client: the traceback shows only code of the SDK
         if len(message := record.getMessage()) > MAX_FOREIGN_CHARACTERS:
             record.msg, record.args = message[:MAX_FOREIGN_CHARACTERS] + "...", None
     return kind not in ("ClientDisconnect", "CancelledError")
@@ -115,15 +122,15 @@ def level_name(record: logging.LogRecord) -> str:
 # --- progress -------------------------------------------------------------------------------------------
 
 Send = Callable[[str, dict[str, Any]], object]
-"""Sends a notification: its method and params. It is called from any thread, and must not block."""
+"""A function that sends a notification, by its method and params. It is called from any thread and must not block."""
 
 LOG_INTERVAL_S, NOTIFY_INTERVAL_S = 5.0, 0.25
-"""Time between two log lines, and between two messages to a client."""
+"""Least time between two log lines, and between two messages to a client."""
 
 
 class ProgressReporter:
-    """A :data:`anvil.values.Progress` that reports to the log, to requests with a progress token, and to
-    :attr:`log_to_clients`. The progress of a request never decreases."""
+    """A :data:`anvil.values.Progress` for servers. It reports to the log, to requests with a progress token, and to
+    :attr:`log_to_clients`. The numbers that a request gets never decrease."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -134,18 +141,18 @@ class ProgressReporter:
         self._notified = 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Report from any thread: ``stage``, ``done`` of ``total``."""
+        """Report that ``done`` of ``total`` are done in this stage. May be called from any thread."""
         now = time.monotonic()
         with self._lock:
             if begins := stage != self._stage or done < self._done:
-                self._base += self._total  # one progress bar over all stages, which never goes back
+                self._base += self._total  # one progress bar over all stages, so the earlier ones are added
             self._stage, self._done, self._total = stage, done, total
             message = f"{stage} {done} of {total}"
             log = total > 1 and now - self._logged >= LOG_INTERVAL_S
             notify = begins or done >= total or now - self._notified >= NOTIFY_INTERVAL_S
             self._logged = now if log else self._logged
             self._notified = now if notify else self._notified
-            if notify or log:  # with the lock, so that nothing is sent once a request has stopped watching
+            if notify or log:  # under the lock, so that nothing is sent to a request that has stopped watching
                 for watcher in self._watchers:
                     watcher(self._base + done, self._base + total, message)
         if log:
@@ -155,7 +162,7 @@ class ProgressReporter:
 
     @contextmanager
     def sent(self, token: Any, send: Send) -> Iterator[None]:
-        """A context in which progress is sent as notifications, if the request has a progress token."""
+        """A context in which progress is sent as notifications of one request, if ``token`` is a progress token."""
         if type(token) not in (int, str):
             yield
             return

@@ -32,9 +32,10 @@ MAX_TEXT_CHARS = 30_000
 clients keep an answer of more than 25,000 tokens, or of 50,000 characters, from the model. In JSON the text is whole,
 as clients that join the chunks expect."""
 CUT = "…"
+"""Stands where text is left out."""
 NEAR = 0.75
-"""Share of the best score from which on a result has its text. The others had a line of 80 characters each, and the
-names of further sections: a fifth of a reply, and .013 of the text of the sections that answer 300 questions."""
+"""Share of the best score from which on a result has its text. Other results have one line. Measured with 300 questions
+(benchmarks/reply_recall.py), their texts were a fifth of a reply, and had .013 of the text that answers."""
 _WORD = re.compile(r"[^\W_]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
@@ -61,7 +62,7 @@ def _read_part(tool: str, opened: Anvil, arguments: dict[str, Any]) -> Any:
 
 @singledispatch
 def render(result: Any) -> str:
-    """A result as the text of a tool's answer."""
+    """The text of a tool's answer, for its result."""
     return compact(plain(result, lean=True))
 
 
@@ -70,27 +71,28 @@ def _(result: SearchResult) -> str:
     notes = "\n".join(result.freshness.notes)
     is_covered = (result.confidence or 0.0) >= UNLIKELY
     hits = rendered_hits(result.results, in_full=not is_covered) or ["Nothing found."]
-    # where probably nothing answers, the note that says so is read first
+    # if probably no result answers, the note that says so comes first
     return _joined([*hits, notes] if is_covered else [notes, *hits])
 
 
 def rendered_hits(hits: Sequence[Hit], *, in_full: bool = False) -> list[str]:
-    """The results of a search; of those that match far less well than the best only their line, unless ``in_full``."""
+    """The results of a search. Unless ``in_full``, results with less than :data:`NEAR` of the best score have only
+    their line."""
     best = max((hit.score for hit in hits), default=0.0)
-    # A cosine may be negative: then none is nearer than another.
+    # A cosine may be negative. A share of such a score means nothing, so all results have their text.
     return [rendered_hit(hit) if in_full or best <= 0 or hit.score >= NEAR * best else _line(hit) for hit in hits]
 
 
 def rendered_hit(hit: Hit) -> str:
-    """A result of a search, and the further sections of its page."""
+    """A result of a search, with the further sections of its page that match."""
     further = hit.also or ()
     texts = (f"{_heading(each)}\n{_body(each.content)}" for each in further if each.content)
     named = ", ".join(_heading(each) for each in further if not each.content)
-    return "\n".join([_line(hit), _marked(hit), *texts, *([f"Also: {named}"] if named else [])])
+    return "\n".join([_line(hit), _cut_text(hit), *texts, *([f"Also: {named}"] if named else [])])
 
 
 def _line(hit: Hit) -> str:
-    """The place, heading and confidence of a result."""
+    """The line of a result: address, lines, heading and confidence."""
     place = hit.metadata
     page = address(place.file_path, hit.collection, hit.version)
     likely = "" if hit.confidence is None else f" [{hit.confidence:.2f}]"
@@ -101,24 +103,24 @@ def _line(hit: Hit) -> str:
     return f"{page}{anchor}{lines} {full_heading(hit.title, place.heading_path)}{likely}"
 
 
-def _marked(hit: Hit) -> str:
-    """The text of a result, with a mark where lines of its section are left out."""
+def _cut_text(hit: Hit) -> str:
+    """The text of a result, with :data:`CUT` before and after it where lines of its section are left out."""
     start, end, body = hit.metadata.start_line, hit.metadata.end_line, _body(hit.content)
     if hit.lines is None or start is None or end is None:
         return body
     first, last = hit.lines
-    if first > start + 2:  # a heading, and a blank line
+    if first > start + 2:  # more is left out than the heading and a blank line
         body = f"{CUT}\n{body}"
-    return f"{body}\n{CUT}" if last < end - 1 else body  # most sections end with a blank line
+    return f"{body}\n{CUT}" if last < end - 1 else body  # a blank line at the end does not count
 
 
 def _heading(place: Place) -> str:
     """The anchor, lines and heading of a further section."""
-    # What stands before the first heading of a page has no anchor, and its breadcrumb is its address.
+    # The text before the first heading of a page has no anchor. Its breadcrumb is its address.
     head = f"#{place.anchor or place.heading_path}{_lines(place.start_line, place.end_line)}"
     name = place.heading_path.rpartition(SEPARATOR)[2]
     if place.anchor and "-".join(_WORD.findall(name.lower())) != "-".join(_WORD.findall(place.anchor)):
-        head = f"{head} {name}"  # an anchor mostly has the words of its heading
+        head = f"{head} {name}"  # not needed for most, whose anchor has the words of the heading
     return head
 
 
@@ -129,7 +131,7 @@ def _lines(first: int | None, last: int | None) -> str:
 
 
 def _body(content: str) -> str:
-    """A text without its heading, which stands above it, and with one blank line in place of several."""
+    """A text without its heading, which the line above it names, and with one blank line in place of several."""
     return _BLANK_LINES.sub("\n\n", under_heading(content)).lstrip("\r\n").rstrip()
 
 

@@ -1,4 +1,7 @@
-"""The answers of some toolsets behind the SDK's server object, for HTTP and SSE."""
+"""The SDK's server object for HTTP and SSE: its connections, notifications of changes, and wording of errors.
+
+The answers come from :mod:`anvil.server.protocol`, and the instructions for clients from the module of each toolset.
+"""
 
 from __future__ import annotations
 
@@ -54,16 +57,19 @@ SDK_MESSAGES = {
 """Messages of the SDK's errors -> those of this server."""
 MAX_SHOWN_PLACE_CHARS = 200
 MAX_UNREAD_ANSWERS = 16
-"""Answers to one client of a standing connection that are being made or wait for it to read. Further calls wait."""
+"""Answers to one client of a standing connection that are being made, or that it has not read. Further calls wait."""
 
 
 class Unread:
-    """The SDK's stream of messages to one client, which counts those that the client has not read yet."""
+    """The SDK's stream of messages to one client, with a count of those that the client has not read.
+
+    So a client that sends requests and reads no answers cannot fill the memory of the server.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._waiting = self._running = self._open = 0
-        self._moved = asyncio.Event()
+        self._changed = asyncio.Event()
 
     async def send(self, message: Any) -> None:
         self._waiting += 1
@@ -71,25 +77,25 @@ class Unread:
             await self._stream.send(message)
         finally:
             self._waiting -= 1
-            self._moved.set()
+            self._changed.set()
 
     @asynccontextmanager
     async def request(self) -> AsyncIterator[None]:
-        """A context in which a request is answered; it begins when the client has read enough of the answers before.
-        Raises :class:`ProtocolError`."""
+        """A context in which a request is answered. It begins when the client has read enough of the answers before.
+        Raises :class:`ProtocolError` for more than :data:`MAX_OPEN_REQUESTS`."""
         if self._open >= MAX_OPEN_REQUESTS:
             raise ProtocolError(INVALID_REQUEST, "Too many requests without an answer. Read the answers first.")
         self._open += 1
         try:
             while self._running + self._waiting >= MAX_UNREAD_ANSWERS:
-                self._moved.clear()
-                await self._moved.wait()
+                self._changed.clear()
+                await self._changed.wait()
             self._running += 1
             try:
                 yield
             finally:
                 self._running -= 1
-                self._moved.set()
+                self._changed.set()
         finally:
             self._open -= 1
 
@@ -105,19 +111,19 @@ class Unread:
 
 
 _CLIENT: ContextVar[Unread | None] = ContextVar("client", default=None)
-"""The client of the connection that begins."""
+"""The stream to the client of the connection that begins. :meth:`App._connection`, which the SDK calls, reads it."""
 
 
 class App:
     """Toolsets behind the protocol. Any transport, or several at once, can run :attr:`server`."""
 
     def __init__(self, served: Sequence[RunningToolset], reporter: ProgressReporter, standing: bool = True) -> None:
-        """``standing``: connections stay open, so each can have subscriptions and a log level."""
+        """``standing``: whether connections stay open, so that each can have subscriptions and a log level."""
         self._reporter = reporter
         self._resources = resources = Resources.of(served)
         self.answers = Answers(served, resources.methods if resources else None)
         self.parts = [(running.toolset, ThreadBridge(running.target)) for running in served]
-        """Each toolset, with the bridge to its object."""
+        """Each toolset, with the bridge to the object that its tools call."""
         self._bridge = ThreadBridge(self.answers)
         self._connections: dict[Connection, Unread | None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -137,17 +143,18 @@ class App:
             on_subscriptions_listen=self._listening if resources else None,
         )
         self.server.middleware.append(self._reworded)
-        # Added by name: a handler may then return a dict, and nothing warns about requests of older clients.
         if resources is not None:
             self.server.extensions[SKILLS_EXTENSION] = {}
         of_connection = connection_methods(resources) if standing else frozenset()
+        # Handlers are added by name, not by the SDK's arguments: so they may return a dict, and there are no warnings
+        # about requests of older clients.
         for method in self.answers.methods.keys() | of_connection:
             answer = self._answer_connection if method in of_connection else self._answer
             self.server.add_request_handler(method, types.RequestParams, answer)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
     async def describe(self) -> None:
-        """Let the instructions begin with what the documents are about, as soon as they can be read."""
+        """Put the topics of the documents before the instructions, as soon as the documents can be read."""
         await self._bridge.call("topics", Answers.describe)
         self.server.instructions = self.answers.instructions
 
@@ -158,8 +165,8 @@ class App:
             standing.cancel()
 
     async def serve(self, read: Any, write: Any) -> None:
-        """Answer the client of a standing connection until it leaves or the app is closed. ``read`` and ``write``: the
-        SDK's streams."""
+        """Answer the client of a standing connection until it leaves or the app is closed. ``read`` and ``write`` are
+        streams of the SDK."""
         client = Unread(write)
         _CLIENT.set(client)
         changes = NotificationOptions(resources_changed=self._resources is not None)
@@ -174,6 +181,7 @@ class App:
             self._standing.discard(standing)
 
     async def changed(self, changes: Changes) -> None:
+        """Tell the clients that listen of changed pages."""
         if self._resources is None:
             return
         uris, is_listed = self._resources.changed_uris(changes), bool(changes.added or changes.removed)
@@ -198,7 +206,7 @@ class App:
                 event(logging.DEBUG, "a client could not be notified", error=type(error).__name__)
 
         task = asyncio.get_running_loop().create_task(run())
-        self._tasks.add(task)  # the event loop alone would let it be collected
+        self._tasks.add(task)  # a task that only the event loop knows may be collected as garbage
         task.add_done_callback(self._tasks.discard)
 
     @asynccontextmanager
@@ -212,12 +220,13 @@ class App:
             del self._connections[connection]
 
     async def _initialized(self, ctx: RequestContext, _: types.NotificationParams) -> None:
-        """A client is ready. From now on it gets notifications, if its connection stays open."""
+        """Note that a client is ready. From now on it gets notifications, if its connection stays open."""
         if ctx.session.can_send_request:
             ctx.lifespan_context.send = self._sender(ctx.session)
 
     def _sender(self, session: ServerSession, request: types.RequestId | None = None) -> Callable[[str, Any], None]:
-        """The function that sends notifications from the thread of the event loop; of one request, if it is given."""
+        """A function that sends notifications, to be called in the thread of the event loop. With ``request``, they
+        are about this request."""
 
         def send(method: str, params: dict[str, Any]) -> None:
             notification: Any = MONOLITH_NOTIFICATIONS[method].model_validate({"method": method, "params": params})
@@ -237,23 +246,25 @@ class App:
                 return await self._bridge.run(lambda answers: answers.answer(ctx.method, dict(ctx.params or {})))
 
     async def _reworded(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
-        """What ``call_next`` returns, with errors that say what to do. The SDK would answer another exception than its
-        own with code 0 and the exception's own text, which may be empty."""
+        """The result of ``call_next``, with errors whose messages say what to do.
+
+        The SDK answers exceptions that are not its own with code 0 and the text of the exception, which may be empty.
+        """
         try:
             return await call_next(ctx)
         except ProtocolError as error:
-            raise _of_sdk(error) from None
+            raise _sdk_error(error) from None
         except MCPError as error:
             if error.code == METHOD_NOT_FOUND:
-                raise _of_sdk(self.answers.unknown(ctx.method)) from None
+                raise _sdk_error(self.answers.unknown(ctx.method)) from None
             message = SDK_MESSAGES.get(error.message)
             if message is None:
                 raise
             raise MCPError(error.code, message) from None
         except ValidationError as error:
-            raise MCPError(INVALID_PARAMS, _invalid(error)) from None
+            raise MCPError(INVALID_PARAMS, _invalid_params_message(error)) from None
         except Exception as error:
-            raise _of_sdk(unexpected(ctx.method, error)) from error
+            raise _sdk_error(unexpected(ctx.method, error)) from error
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:
@@ -261,12 +272,12 @@ def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *
         loop.call_soon_threadsafe(function, *arguments)
 
 
-def _of_sdk(error: ProtocolError) -> MCPError:
+def _sdk_error(error: ProtocolError) -> MCPError:
     return MCPError(error.code, error.message, error.data)
 
 
-def _invalid(error: ValidationError) -> str:
-    """What is wrong with the parameters of a request: the first finding of the SDK's check, without the value."""
+def _invalid_params_message(error: ValidationError) -> str:
+    """The message for the first error in the parameters of a request, without the value."""
     [first, *_] = error.errors(include_url=False, include_context=False, include_input=False)
     member_path = ".".join(map(str, first["loc"]))[:MAX_SHOWN_PLACE_CHARS]
     return f"Invalid request parameters: {member_path or 'params'}: {first['msg']}."
@@ -276,14 +287,15 @@ def _invalid(error: ValidationError) -> str:
 async def running_app(
     served: Sequence[RunningToolset], reporter: ProgressReporter, standing: bool = True
 ) -> AsyncIterator[App]:
-    """The app for the toolsets ``served``, in the running event loop. ``standing``: its connections stay open."""
+    """A context with the app for the toolsets ``served``, in the running event loop. ``standing``: whether its
+    connections stay open."""
     app = App(served, reporter, standing)
     in_loop = partial(_in_loop, asyncio.get_running_loop())
     reporter.log_to_clients = lambda message: in_loop(app.log_to_clients, message)
     describing = asyncio.ensure_future(app.describe())
     with contextlib.ExitStack() as listening:
         for running in served:
-            if running.toolset.has_pages:  # it calls in the thread that updated the pages
+            if running.toolset.has_pages:  # the function is called in the thread that updated the pages
                 listening.callback(
                     running.target.on_change(lambda changes: in_loop(lambda: app.start(app.changed(changes))))
                 )

@@ -1,8 +1,8 @@
-"""The server as an OAuth resource server: it accepts the access tokens of identity providers, and says of which.
+"""The server as an OAuth resource server: the check of access tokens, the keys of identity providers, and the metadata.
 
-The text is https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization, with RFC 9728 (metadata of a
-protected resource), RFC 8707 (audience) and RFC 6750 (challenges). A provider's keys come from its ``jwks_uri``
-(RFC 8414, OpenID Connect Discovery). Tokens are JSON Web Tokens (RFC 9068).
+The specification is https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization, with RFC 9728
+(metadata of a protected resource), RFC 8707 (audience) and RFC 6750 (challenges). A provider's keys come from its
+``jwks_uri`` (RFC 8414, OpenID Connect Discovery). Tokens are JSON Web Tokens (RFC 9068).
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ METADATA_HEADERS = {"Cache-Control": "public, max-age=3600", "Access-Control-All
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused: status, message, and the challenge in ``WWW-Authenticate``. ``retry_after_s``: when the
-    client may try again, for the status 429 or 503."""
+    """The refusal of a request: status, message, and the challenge in the header ``WWW-Authenticate``.
+
+    ``retry_after_s``: the time after which the client may try again, for status 429 or 503.
+    """
 
     status: int
     message: str
@@ -41,10 +43,10 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class OAuthSettings:
-    """The identity providers, the address of this server for its clients, and the scopes that a token must have; all
-    empty: no access token is accepted.
+    """The identity providers, the address of this server for its clients, and the scopes that a token must have.
 
-    Raises :class:`ConfigError` if one is missing, and for an address that is neither https nor of this machine.
+    If all are empty, no access token is accepted. Raises :class:`ConfigError` if only some are set, and for an address
+    that is neither https nor of this machine.
     """
 
     issuers: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class OAuthSettings:
         if not self.issuers or not self.resource:
             raise ConfigError("OAuth needs both the issuer and the resource: --oauth-issuer and --oauth-resource.")
         for name, url in (*(("issuer", issuer) for issuer in self.issuers), ("resource", self.resource)):
-            # All are in headers, which each client gets.
+            # Each client gets all of these in headers.
             if not index_url.is_allowed(url) or not url.isascii() or not url.isprintable() or set(url) & set(' "#?@\\'):
                 raise ConfigError(
                     f"The OAuth {name} {index_url.without_secrets(url)!r} is not a plain https address, in ASCII and "
@@ -68,14 +70,14 @@ class OAuthSettings:
 
     @property
     def metadata_paths(self) -> tuple[str, ...]:
-        """Where the metadata is: with the path of the resource (RFC 9728), and without. Empty without OAuth."""
+        """The paths of the metadata: with the path of the resource (RFC 9728), and without. Empty without OAuth."""
         if not self.resource:
             return ()
         path = urlsplit(self.resource).path.rstrip("/")
         return (f"{METADATA_PATH}{path}", METADATA_PATH) if path else (METADATA_PATH,)
 
     async def metadata(self, _: Request) -> Response:
-        """The answer at each of the paths."""
+        """The answer at each of :attr:`metadata_paths`."""
         from starlette.responses import JSONResponse
 
         metadata = {
@@ -88,7 +90,7 @@ class OAuthSettings:
         return JSONResponse(metadata, headers=METADATA_HEADERS)
 
     def challenge(self, error: str = "") -> str:
-        """``WWW-Authenticate``: where the metadata is, and which scopes are needed."""
+        """The value of ``WWW-Authenticate``: the address of the metadata, and the scopes that a token needs."""
         parts = urlsplit(self.resource)
         parameters = [
             *([f'error="{error}"'] if error else []),
@@ -99,16 +101,18 @@ class OAuthSettings:
 
 
 class TokenGuard:
+    """The check of the access token of each request."""
+
     def __init__(self, settings: OAuthSettings) -> None:
         self.settings = settings
-        # An issuer that is spelled otherwise, with a final slash or without, is found: its provider then says so.
+        # A token may spell the issuer with or without a final slash. The provider's metadata decides which is right.
         self._providers = {issuer.rstrip("/"): IdentityProvider(issuer) for issuer in settings.issuers}
         resource = settings.resource.rstrip("/")
         self._audiences = (resource, f"{resource}/")
 
     async def refusal(self, scope: Scope) -> Refusal | None:
-        """Why a request is refused; None if its token is accepted."""
-        import asyncio  # servers over stdio read the settings above, and do without it until later
+        """The refusal of a request; None if its token is accepted."""
+        import asyncio  # here, because servers over stdio import this module for its settings and do not need it
 
         settings, token = self.settings, bearer_token(scope)
         if not token:
@@ -133,7 +137,7 @@ class TokenGuard:
         try:
             issuer = jwt.decode(token, options={"verify_signature": False})["iss"]
             provider = self._providers.get(issuer.rstrip("/"))
-        except Exception:  # as in IdentityProvider.claims()
+        except Exception:  # tokens are hostile, see IdentityProvider.claims()
             raise InvalidToken("The token is not valid.") from None
         if provider is None:
             raise InvalidToken("The token is of another identity provider.")
@@ -142,13 +146,14 @@ class TokenGuard:
 
 def bearer_token(scope: Scope) -> str:
     """The token in the header ``Authorization`` of a request (RFC 6750); empty without one."""
-    given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"authorization"]
-    kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    values = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"authorization"]
+    kind, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
 def _scopes(claims: Mapping[str, Any]) -> set[str]:
-    """The scopes of a token: ``scope`` (RFC 9068), or ``scp`` as some providers name it, as text or a list."""
+    """The scopes of a token, in ``scope`` (RFC 9068) or in ``scp``, as some providers name it. Each may be a text or a
+    list."""
     scopes: set[str] = set()
     for name in ("scope", "scp"):
         value = claims.get(name)
@@ -160,13 +165,14 @@ def _scopes(claims: Mapping[str, Any]) -> set[str]:
 
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures with a public key. A secret that is shared with a provider, or no signature, is never accepted."""
+"""Signatures with a public key. Those with a shared secret are left out, and so is ``none``, no signature."""
 KEYS_TTL_S = 600.0
 """Time after which keys are fetched again."""
 MIN_REQUEST_GAP_S = 30.0
-"""Least time between two requests to the provider, so that tokens with invented keys cause none."""
+"""Least time between two requests to the provider. So tokens with invented key ids cause no further requests."""
 FAILURE_TTL_S = 1.0
-"""Time for which a failure answers all who waited for the keys, so that they do not ask one after the other."""
+"""Time for which a failure to fetch the keys is the answer to all threads that wait for them. Otherwise each would try
+again, one after the other."""
 FETCH_TIMEOUT_S = 10.0
 """Time for the metadata and the keys together."""
 CLOCK_LEEWAY_S = 30
@@ -174,11 +180,11 @@ CLOCK_LEEWAY_S = 30
 
 
 class InvalidToken(AnvilError):
-    """A token that is not accepted. The message says why, without the token."""
+    """A token is not accepted. The message says why, and does not contain the token."""
 
 
 class IdentityProvider:
-    """The provider with the identifier ``issuer``. All methods may be called from any thread."""
+    """The keys of the provider with the identifier ``issuer``. Methods may be called from any thread."""
 
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
@@ -190,7 +196,7 @@ class IdentityProvider:
     def claims(self, token: str, audiences: tuple[str, ...]) -> Mapping[str, Any]:
         """The claims of a token that this provider signed for one of the ``audiences`` and that has not expired.
 
-        Raises :class:`InvalidToken`, or :class:`FetchError` when the keys cannot be fetched.
+        Raises :class:`InvalidToken` for another token, and :class:`FetchError` if the keys cannot be fetched.
         """
         import jwt
 
@@ -198,7 +204,8 @@ class IdentityProvider:
             header = jwt.get_unverified_header(token)
             if header.get("alg") not in ALGORITHMS:
                 raise InvalidToken("The token is not signed with a public key.")
-            if "crit" in header:  # extensions that must be understood; older versions of the library pass over them
+            # These extensions must be understood (RFC 7515). Older versions of the library ignore them.
+            if "crit" in header:
                 raise InvalidToken("The token has an extension that is not known here.")
             claims: Mapping[str, Any] = jwt.decode(
                 token,
@@ -216,41 +223,43 @@ class IdentityProvider:
             raise InvalidToken("The token is for another server.") from None
         except AnvilError:
             raise
-        except Exception:  # tokens are hostile, and the parsers raise many things, such as RecursionError
+        except Exception:  # tokens are hostile, and the parsers raise many types, such as RecursionError
             raise InvalidToken("The token is not valid.") from None
 
     def _key(self, key_id: Any) -> Any:
-        key = self._known(key_id)
+        """The key with an id. Keys are fetched if it is not there or too old. Raises :class:`InvalidToken`."""
+        key = self._cached_key(key_id)
         is_fresh = time.monotonic() - self._fetched_at <= KEYS_TTL_S
-        # With a key that is known, one thread fetches the keys again and the others go on.
+        # If the key is there but old, one thread fetches the keys again, and the others use the old one meanwhile. So
+        # they do not wait for a provider that hangs, or for a token with an invented key id.
         if key is not None and (is_fresh or self._lock.locked()):
-            return key  # a provider that hangs, and a token with an invented key, hold up no known one
+            return key
         with self._lock:
             self._refresh(key_id)
-        key = self._known(key_id)
+        key = self._cached_key(key_id)
         if key is None:
             raise InvalidToken("The token is signed with a key that the identity provider does not have.")
         return key
 
-    def _known(self, key_id: Any) -> Any:
-        """The key with this id; without an id the only key; else None."""
+    def _cached_key(self, key_id: Any) -> Any:
+        """The key with this id. Without an id it is the only key. None if there is no such key."""
         keys = self._keys
         return next(iter(keys.values())) if key_id is None and len(keys) == 1 else keys.get(key_id)
 
     def _refresh(self, key_id: Any) -> None:
-        """Fetch the keys, if that may help and is not too soon. Under the lock."""
+        """Fetch the keys, if that may help and is not too soon. The caller holds the lock."""
         now = time.monotonic()
         if self._failure is not None and now - self._tried_at < FAILURE_TTL_S:
             raise self._failure
-        is_due = self._known(key_id) is None or now - self._fetched_at > KEYS_TTL_S
+        is_due = self._cached_key(key_id) is None or now - self._fetched_at > KEYS_TTL_S
         if not is_due or (self._failure is None and now - self._tried_at <= MIN_REQUEST_GAP_S):
             return
         self._failure = None
         try:
-            self._keys = self._fetched_keys()
+            self._keys = self._fetch_keys()
             self._fetched_at = time.monotonic()
         except AnvilError as error:
-            # Clients are not told. The operator must know: a setting may be wrong.
+            # For the operator: a setting may be wrong. Clients get a message without the reason.
             logs.event(logging.WARNING, f"The keys of the identity provider were not fetched: {error}")
             if not self._keys:
                 self._failure = error
@@ -258,7 +267,8 @@ class IdentityProvider:
         finally:
             self._tried_at = time.monotonic()
 
-    def _fetched_keys(self) -> dict[str, Any]:
+    def _fetch_keys(self) -> dict[str, Any]:
+        """Key id -> key, of the keys for signatures. Raises :class:`FetchError`."""
         import jwt
 
         deadline = time.monotonic() + FETCH_TIMEOUT_S
@@ -270,17 +280,18 @@ class IdentityProvider:
             if is_key and entry.get("use", "sig") == "sig":
                 try:
                     keys[str(entry.get("kid", ""))] = jwt.PyJWK(entry).key
-                except Exception:  # whatever the parsers raise: a key of a kind that this version does not know
+                except Exception:  # the parsers raise many types for a kind of key that they do not know
                     continue
         if not keys:
             raise FetchError(f"The identity provider {self.issuer} publishes no signing keys. Check --oauth-issuer.")
         return keys
 
     def _metadata(self, deadline: float) -> Mapping[str, Any]:
+        """The metadata of the provider, from the first address that has it. Raises :class:`FetchError`."""
         parts = urlsplit(self.issuer)
         host, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-        named = ""
-        for address in (  # in the order of the text of MCP: RFC 8414, then OpenID Connect in both ways to write it
+        other_issuer = ""
+        for address in (  # in the order of the MCP specification: RFC 8414, then both spellings of OpenID Connect
             f"{host}/.well-known/oauth-authorization-server{path}",
             f"{host}/.well-known/openid-configuration{path}",
             f"{host}{path}/.well-known/openid-configuration",
@@ -290,13 +301,13 @@ class IdentityProvider:
             if issuer == self.issuer:
                 return metadata
             if isinstance(issuer, str):
-                named = f" It names {issuer[:200]!r}: the two must be spelled the same."
-        raise FetchError(f"{self.issuer} publishes no metadata with this issuer. Check --oauth-issuer.{named}")
+                other_issuer = f" It names {issuer[:200]!r}: the two must be spelled the same."
+        raise FetchError(f"{self.issuer} publishes no metadata with this issuer. Check --oauth-issuer.{other_issuer}")
 
 
 def _json(address: str, deadline: float) -> Mapping[str, Any]:
     """The JSON object at an address; empty if there is none. Raises :class:`FetchError`, also after the deadline."""
-    from anvil.http.allowed_servers import host_of  # the settings above are also read by servers over stdio
+    from anvil.http.allowed_servers import host_of  # here, because servers over stdio import this module
     from anvil.http.client import HttpClient, Limits
 
     left_s = deadline - time.monotonic()

@@ -1,7 +1,6 @@
-"""Pages and skills as resources of the protocol: their URIs, lists, texts and completions, and the clients that hear of
-their changes.
+"""Pages and skills as resources of the protocol: URIs, lists, texts, completions, and notifications of changes.
 
-The URI of a page is ``anvil://page/{path}``. Where there are several collections, it is
+The URI of a page is ``anvil://page/{path}``. If there are several collections, it is
 ``anvil://collection/{collection}/{path}``.
 """
 
@@ -26,16 +25,16 @@ if TYPE_CHECKING:
 
 PREFIX, COLLECTION_PREFIX = "anvil://page/", "anvil://collection/"
 LIST_PAGE_SIZE, MAX_COMPLETIONS = 500, 100
-"""Resources in one answer of the list, and completions in one answer (the protocol's limit)."""
+"""Resources in one answer of ``resources/list``, and completions in one answer (a limit of the protocol)."""
 TEMPLATES_TTL_MS = 3_600_000
 """Time for which a client may cache the URI templates. A running server does not change them."""
 SKILL_PREFIX = "skill://"
 SKILL_TTL_MS = 60_000
-"""Time for which a client may keep an entry. A page that changes may change the skill."""
+"""Time for which a client may keep the entry of a skill. It may change when a page changes."""
 
 
 def uri_of(path: str, collection: str | None = None) -> str:
-    """The URI of a page. ``collection``: the label of its collection, where there are several."""
+    """The URI of a page. ``collection``: the label of its collection, if there are several."""
     prefix = PREFIX if collection is None else f"{COLLECTION_PREFIX}{quote(collection, safe='@')}/"
     return prefix + quote(path, safe="/~@:+,=&$!'()*;")
 
@@ -64,7 +63,7 @@ class Resources:
 
     @classmethod
     def of(cls, running: Sequence[RunningToolset]) -> Resources | None:
-        """Those of the toolset that has pages; None without one."""
+        """The resources of the toolset that has pages; None if none has."""
         return next((cls(served.target) for served in running if served.toolset.has_pages), None)
 
     @property
@@ -74,7 +73,7 @@ class Resources:
     def _list(self, params: dict[str, Any]) -> dict[str, Any]:
         cursor = member(params, "cursor", str, optional=True)
         pages = sorted(self._target.list_pages().pages, key=_address)
-        # The cursor is the last page and not a number: pages may be added and removed between two requests.
+        # The cursor is the last page, not its number, because pages may be added and removed between two requests.
         start = bisect.bisect_right(pages, cursor, key=_address) if cursor else 0
         shown = pages[start : start + LIST_PAGE_SIZE]
         resources = [
@@ -102,7 +101,7 @@ class Resources:
         return _cacheable(resourceTemplates=listed) | {"ttlMs": TEMPLATES_TTL_MS, "cacheScope": "public"}
 
     def _read(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The Markdown of a page, or of a section when the URI has a fragment; or a skill."""
+        """The Markdown of a page, of a section if the URI has a fragment, or of a skill."""
         uri = member(params, "uri", str)
         if uri.startswith(SKILL_PREFIX):
             content = self._skill(uri).text
@@ -115,36 +114,37 @@ class Resources:
                 else:
                     content = "".join(chunk.content for chunk in self._target.get_page(path, **collection).chunks)
             except (NotFound, ConfigError) as error:
-                # Revisions before 2026-07-28 had a code of their own for this, see SEP-2164.
+                # Revisions before 2026-07-28 had an error code of its own for this, see SEP-2164.
                 raise ProtocolError(INVALID_PARAMS, str(error), {"uri": uri}) from None
         return _cacheable(contents=[{"uri": uri, "mimeType": "text/markdown", "text": content}])
 
     def _complete(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Paths of pages, or breadcrumbs of the page in the context. First those that begin with the typed text, then
-        those that contain it."""
+        """Complete paths of pages, names of collections, or breadcrumbs of the page in the context. Values that begin
+        with the typed text come first, then those that contain it."""
         reference, argument = member(params, "ref", dict), member(params, "argument", dict)
         member(
             reference, {"ref/resource": "uri", "ref/prompt": "name"}.get(str(reference.get("type")), "type of ref"), str
         )
         name, typed = member(argument, "name", str), member(argument, "value", str)
         context = member(params, "context", dict, optional=True) or {}
-        others = member(context, "arguments", dict, optional=True) or {}  # what is typed already
-        for each in others:
-            member(others, each, str)
+        others = member(context, "arguments", dict, optional=True) or {}  # arguments that are typed already
+        for other_name in others:
+            member(others, other_name, str)
         candidates: Iterable[str] = ()
         chosen = {"collection": others["collection"]} if self._is_several and others.get("collection") else {}
         if name in ("path", "file_path"):
             pages: PageList = self._target.list_pages(**chosen)
             candidates = [page.file_path for page in pages.pages]
         elif name == "collection" and self._is_several:
-            candidates = [each.label for each in self._target.members]
+            candidates = [collection.label for collection in self._target.members]
         elif name == "heading_path" and (path := others.get("file_path") or others.get("path")):
-            with contextlib.suppress(AnvilError):  # nothing to offer while the page's name is still being typed
+            with contextlib.suppress(AnvilError):  # the name of the page may not be complete yet
                 page: Page = self._target.get_page(path, **chosen)
                 candidates = [full_heading(page.title, section.heading_path) for section in page.sections]
         folded = typed.casefold()
         fitting = [value for value in candidates if folded in value.casefold()]
-        values = sorted(fitting, key=lambda value: not value.casefold().startswith(folded))  # in order otherwise
+        # sorted() keeps the order of candidates with the same key
+        values = sorted(fitting, key=lambda value: not value.casefold().startswith(folded))
         completion = {
             "values": values[:MAX_COMPLETIONS],
             "total": len(values),
@@ -153,8 +153,10 @@ class Resources:
         return {"completion": completion, "resultType": "complete"}
 
     def path_of(self, uri: str) -> tuple[str, dict[str, str]]:
-        """The page of a URI, and the argument for its collection, if it names one. Raises :class:`ProtocolError` for
-        another kind of URI; a URI with a collection is none of a single index."""
+        """The path of the page of a URI, and the argument for its collection, if it names one.
+
+        Raises :class:`ProtocolError` for another kind of URI, and for a collection if there is only one index.
+        """
         page = uri.partition("#")[0]
         if page.startswith(COLLECTION_PREFIX):
             if not self._is_several:
@@ -203,11 +205,11 @@ def _entry(skill: Skill) -> dict[str, Any]:
 
 
 def _cacheable(**members: Any) -> dict[str, Any]:
-    """A result that a client may keep for itself, for no time."""
+    """A result with the members of the protocol for caching: a client must ask again each time, and not share it."""
     return {"resultType": "complete", **members, "ttlMs": 0, "cacheScope": "private"}
 
 
-# --- the connections that hear of changes ----------------------------------------------------------------------------
+# --- notifications of changes ----------------------------------------------------------------------------------------
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 MAX_SUBSCRIPTIONS, MAX_STREAMS = 10_000, 64
@@ -215,14 +217,18 @@ MAX_SUBSCRIPTIONS, MAX_STREAMS = 10_000, 64
 
 
 class Subscriptions:
-    """The pages that a client hears of; ``has_list``: also of added or removed ones. ``meta``: in each notification."""
+    """The pages of whose changes a client gets notifications.
+
+    ``has_list``: it also gets a notification if pages were added or removed. ``meta``: members of each notification.
+    """
 
     def __init__(self, send: Send | None = None, uris: Iterable[str] = (), has_list: bool = True, **meta: Any) -> None:
         self.send, self.uris = send, set(uris)
         self._has_list, self._meta = has_list, meta
 
     def changed(self, uris: Iterable[str], is_listed: bool) -> None:
-        """Tell of changed pages. ``is_listed``: pages were added or removed, so the list changed too."""
+        """Send notifications of changed pages. ``is_listed``: whether pages were added or removed, so that the list
+        changed too."""
         if self.send is not None:
             for uri in uris:
                 if uri in self.uris:
@@ -232,14 +238,17 @@ class Subscriptions:
 
 
 class Connection(Subscriptions):
-    """One open connection, with its lowest level of log messages. ``send`` is None until the client is ready."""
+    """One open connection, with the lowest level of log messages that its client gets.
+
+    ``send`` is None until the client is ready.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._level = "info"
 
     def answer(self, method: str, params: dict[str, Any], resources: Resources | None) -> dict[str, Any]:
-        """The answer to one of :data:`CONNECTION_METHODS`. A page that is subscribed to need not exist yet."""
+        """The answer to one of :func:`connection_methods`. A client may subscribe to a page that does not exist yet."""
         if method == "logging/setLevel":
             if params.get("level") not in LEVELS:
                 raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: level is one of {', '.join(LEVELS)}.")
@@ -257,7 +266,7 @@ class Connection(Subscriptions):
         return {}
 
     def log(self, message: str) -> None:
-        """Send a log message of level info, if the client asks for this level."""
+        """Send a log message of level info, unless the client asked for higher levels only."""
         if self.send is not None and LEVELS.index(self._level) <= LEVELS.index("info"):
             self.send("notifications/message", {"level": "info", "logger": "anvil", "data": message})
 

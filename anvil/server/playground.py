@@ -1,7 +1,7 @@
 """The playground: a web page over the ``docs`` toolset, and its JSON API.
 
-The page consists of the files in :data:`FILES`. A path of a request never reaches the file system. The files contain no
-documents, so they need no token. Each request of the API needs it.
+The page consists of the files in :data:`FILES`. They are read when the routes are made, so the path of a request is not
+used as a path of a file. They contain no documents, so they need no token. Requests of the API need it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FILES = {
     for name in _NAMES
     if (end := name.rpartition(".")[2]) in _KINDS
 }
-"""Path below ``HOME`` -> the file in ``ui/``, and its media type."""
+"""Path below :data:`HOME` -> the name of the file in ``ui/``, and its media type."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -46,15 +46,15 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Headers of each response. The documents are untrusted, and other sites must not read them."""
+"""Headers of each response. They keep scripts in documents from running, and other sites from reading the answers."""
 MAX_QUERY_CHARS = 1000
-"""Characters of a query. The page sends one with each key."""
+"""Characters of a query. The page sends one with each key that is pressed."""
 
-_OF_TOOL = {tool.name: tool.parameters for tool in TOOLS}
+_TOOL_PARAMETERS = {tool.name: tool.parameters for tool in TOOLS}
 
 
 def with_playground(served: RunningToolset) -> RunningToolset:
-    """The docs toolset with the playground's routes. Other toolsets are returned as they are."""
+    """The docs toolset with the routes of the playground. Another toolset is returned as it is."""
     if served.toolset.name != "docs":
         return served
     public_paths = ("/", HOME.rstrip("/"), *(f"{HOME}{name}" for name in FILES))
@@ -78,8 +78,11 @@ def routes(bridge: ThreadBridge) -> list[Route]:
 
 
 def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
-    """A search, of all collections unless one is given. ``text``: the JSON text that an agent gets from search_docs.
-    ``parts``: the parts of each score. ``words``: the words of the results that match the query."""
+    """A search in all collections, or in the given one.
+
+    ``text`` is the JSON text that an agent gets from search_docs, ``parts`` are the parts of each score, and ``words``
+    the words of the results that match the query.
+    """
     if len(given["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**given)
@@ -91,8 +94,8 @@ def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
-    """The health of the contents, the status of the index, and ``stale``: how the index differs from the documents.
-    If they could not be compared, ``not_compared`` is the reason."""
+    """The health of the contents, the status of the index, and in ``stale`` its differences from the documents. If they
+    could not be compared, ``not_compared`` is the reason."""
     report = {"health": opened.health(), "status": opened.get_status()}
     try:
         return {**report, "stale": opened.check(), "not_compared": None}
@@ -101,7 +104,7 @@ def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def collections(opened: Anvil) -> list[dict[str, str | None]]:
-    """The collections that can be chosen, by label; none where there is a single index."""
+    """The collections that can be chosen. A single index has none."""
     return [
         {"label": member.label, "name": member.collection_name, "version": member.version}
         for member in opened.members
@@ -110,7 +113,7 @@ def collections(opened: Anvil) -> list[dict[str, str | None]]:
 
 
 def _index_of(opened: Anvil, collection: str | None) -> Anvil:
-    """The index of a collection, by default that of the first."""
+    """The index of a collection, by default of the first."""
     return opened.alone(opened.members[0] if collection is None else opened.selected(collection)[0])
 
 
@@ -119,7 +122,8 @@ def _status(opened: Anvil, given: dict[str, Any]) -> Any:
     return (opened if collection is None else _index_of(opened, collection)).get_status()
 
 
-def _of_one(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
+def _for_one_index(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
+    """An endpoint that calls the index of one collection."""
     return lambda opened, given: call(_index_of(opened, given.pop("collection", None)), given)
 
 
@@ -127,14 +131,20 @@ Endpoint = Callable[[Anvil, dict[str, Any]], Any]
 _COLLECTION = Parameter("collection", "A label that collections names.")
 ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
     "collections": ((), lambda opened, given: collections(opened)),
-    "search": ((*_OF_TOOL["search_docs"], _COLLECTION), search),
-    "pages": ((*_OF_TOOL["list_pages"], _COLLECTION), _of_one(lambda index, given: index.list_pages(**given))),
-    "page": ((*_OF_TOOL["get_page"], _COLLECTION), _of_one(lambda index, given: index.outline(**given))),
-    "section": ((*_OF_TOOL["get_section"], _COLLECTION), _of_one(lambda index, given: index.get_section(**given))),
+    "search": ((*_TOOL_PARAMETERS["search_docs"], _COLLECTION), search),
+    "pages": (
+        (*_TOOL_PARAMETERS["list_pages"], _COLLECTION),
+        _for_one_index(lambda index, given: index.list_pages(**given)),
+    ),
+    "page": ((*_TOOL_PARAMETERS["get_page"], _COLLECTION), _for_one_index(lambda index, given: index.outline(**given))),
+    "section": (
+        (*_TOOL_PARAMETERS["get_section"], _COLLECTION),
+        _for_one_index(lambda index, given: index.get_section(**given)),
+    ),
     "status": ((_COLLECTION,), _status),
-    "health": ((_COLLECTION,), _of_one(health)),
+    "health": ((_COLLECTION,), _for_one_index(health)),
 }
-"""Name below ``api/`` -> the parameters, those of a tool and the collection, and the function that answers."""
+"""Name below ``api/`` -> the parameters, and the function that answers."""
 
 
 # --- HTTP ------------------------------------------------------------------------------------------------------
@@ -158,7 +168,8 @@ def _answer(
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
-            query = {name: value or None for name, value in request.query_params.items()}  # an empty value is none
+            # an empty value counts as not given
+            query = {name: value or None for name, value in request.query_params.items()}
             given = validated(name, parameters, query)
             value = await bridge.call(f"ui {name}", lambda opened: plain(endpoint(opened, given)))
         except ConfigError as error:

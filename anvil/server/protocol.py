@@ -1,7 +1,7 @@
-"""The protocol's messages, errors and answers, without the SDK. Answers have the form of the newest revision, as JSON.
+"""The answers of the protocol as JSON: ``initialize``, the list of tools, results and errors of tools. Without the SDK.
 
-Over stdio :mod:`anvil.server.stdio` sends them, over HTTP and SSE the SDK (:mod:`anvil.server.mcp_app`). Both leave out
-what an older revision does not have.
+They have the form of the newest revision. Over stdio :mod:`anvil.server.stdio` sends them, over HTTP and SSE the SDK
+(:mod:`anvil.server.mcp_app`). Both leave out the members that an older revision does not have.
 """
 
 from __future__ import annotations
@@ -26,27 +26,29 @@ INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 
 
 class ProtocolError(AnvilError):
-    """A request that has no result: the code, message and data of the error that answers it. ``request``: its id, where
-    it is known from a message that could not be read."""
+    """An error of JSON-RPC in place of a result: its code, message and data.
+
+    ``request``: the id of the request, for a message that is not valid and of which the id could be read.
+    """
 
     def __init__(self, code: int, message: str, data: Any = None, request: int | str | None = None) -> None:
         super().__init__(message)
         self.code, self.message, self.data, self.request = code, message, data, request
 
     def answer(self, request: int | str | None) -> dict[str, Any]:
-        """The answer to a request."""
+        """The answer to the request with this id."""
         data = {} if self.data is None else {"data": self.data}
         return {"jsonrpc": "2.0", "id": request, "error": {"code": self.code, "message": self.message, **data}}
 
 
 def parsed_message(text: bytes) -> dict[str, Any]:
-    """A request, a notification or an answer, of a line or a body. Raises :class:`ProtocolError`."""
+    """The message in a line or a body: a request, a notification or an answer. Raises :class:`ProtocolError`."""
     try:
         message = json.loads(text.decode("utf-8-sig"), parse_constant=no_constant)
         request = message.get("id") if isinstance(message, dict) else None
         request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
         json.dumps(message, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # such as of a text that a client has cut inside an emoji
+    except UnicodeEncodeError:  # such as a text that a client has cut inside an emoji
         problem = "Parse error: a text has half of a surrogate pair, which is no character."
         raise ProtocolError(PARSE_ERROR, problem, request=request) from None
     except (ValueError, RecursionError):
@@ -74,7 +76,8 @@ def _is_message(message: dict[str, Any]) -> bool:
 
 
 def unexpected(name: str, error: Exception) -> ProtocolError:
-    """The error for what a method or a tool raised and should not have. It goes to the log."""
+    """The error for an exception of a method or tool that is no :class:`ProtocolError`. It is logged with its
+    traceback, unless it is an :class:`AnvilError`, whose message is for clients."""
     if isinstance(error, AnvilError) and str(error):
         return ProtocolError(INTERNAL_ERROR, str(error))
     log.error("%s failed", name, exc_info=error)
@@ -83,7 +86,8 @@ def unexpected(name: str, error: Exception) -> ProtocolError:
 
 
 def member(params: Mapping[str, Any], name: str, kind: type, *, optional: bool = False) -> Any:
-    """A member of a request's parameters; None where it is optional and missing. Raises :class:`ProtocolError`."""
+    """A member of a request's parameters; None if it is optional and missing. Raises :class:`ProtocolError` if it is of
+    another type."""
     value = params.get(name)
     if not isinstance(value, kind) and not (optional and value is None):
         raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {name} must be {KINDS[kind]}.")
@@ -97,51 +101,55 @@ WEBSITE_URL = "https://anvil-docs.github.io/anvil/"
 DESCRIPTION = "Search and read documentation, compared with its files before each answer."
 _ICON = base64.b64encode((Path(__file__).parent / "ui" / "anvil.svg").read_bytes()).decode()
 ICONS = [{"src": f"data:image/svg+xml;base64,{_ICON}", "mimeType": "image/svg+xml", "sizes": ["any"]}]
-"""The icon, whole, because a server may have no network."""
+"""The icon as data, not as an address, because a client may have no network."""
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Protocol revisions that begin with ``initialize``. Any other revision is answered with the newest of these."""
+"""Protocol revisions that begin with ``initialize``. To any other revision the server answers with the newest of
+these."""
 MODERN_VERSION = "2026-07-28"
 """The revision without a handshake: each request names its revision."""
 TOOL_LIST_TTL_MS = 3_600_000
 """Time for which a client may cache the tool list. A running server does not change it."""
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
-"""Clients see it from revision 2026-07-28 of the protocol on; ``initialize`` of older ones has no extensions."""
+"""The extension for skills. Clients see it from revision 2026-07-28 on: ``initialize`` of older ones has no
+extensions."""
 DISCOVER_TTL_MS = 60_000
-"""Time for which a client may keep the server's description: its instructions name pages."""
+"""Time for which a client may keep the answer to ``server/discover``. Its instructions have titles of pages, which may
+change."""
 MAX_OPEN_REQUESTS = 256
-"""Of one client, without an answer. Over a pipe no further line is read then; elsewhere further ones are refused."""
+"""Requests of one client without an answer. With so many, no further line is read over stdio, and further requests are
+refused over SSE."""
 NOT_INITIALIZED = "This connection is not initialized. Send initialize first."
 TOO_MANY_STREAMS = "There are as many streams of changes as there can be. Cancel one before you ask for another."
 MAX_SHOWN_METHOD_CHARS = 60
 
 Method = Callable[[dict[str, Any]], dict[str, Any]]
-"""The answer to a request: a function of its parameters. It raises :class:`ProtocolError`."""
+"""A function from the parameters of a request to its result. It raises :class:`ProtocolError`."""
 
 
 class Answers:
-    """The answers to the requests of any client of some toolsets. They may be asked for from any thread."""
+    """The answers to requests for some toolsets. Methods may be called from any thread."""
 
-    def __init__(self, running: Sequence[RunningToolset], of_pages: Mapping[str, Method] | None = None) -> None:
-        """``of_pages``: the methods of :class:`anvil.server.page_resources.Resources`, where a toolset has pages."""
+    def __init__(self, running: Sequence[RunningToolset], page_methods: Mapping[str, Method] | None = None) -> None:
+        """``page_methods``: those of :class:`anvil.server.page_resources.Resources`, if a toolset has pages."""
         toolsets = [served.toolset for served in running]
         self.title = toolsets[0].title if len(toolsets) == 1 else "Anvil"
         self.instructions = "\n\n".join(toolset.instructions for toolset in toolsets)
         self._running = running
         self._tools = {tool.name: (tool, served) for served in running for tool in served.toolset.tools}
-        assert len(self._tools) == sum(len(toolset.tools) for toolset in toolsets)  # no two have a tool of one name
-        self._has_pages = of_pages is not None
+        assert len(self._tools) == sum(len(toolset.tools) for toolset in toolsets), "two tools have the same name"
+        self._has_pages = page_methods is not None
         self.methods: Mapping[str, Method] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
-            **(of_pages or {}),
+            **(page_methods or {}),
         }
-        """The methods that :meth:`answer` has in all revisions of the protocol."""
+        """Name -> method, of those that :meth:`answer` knows. They are the same in all revisions of the protocol."""
 
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result of a request. Raises :class:`ProtocolError`."""
         if method not in self.methods:
             raise self.unknown(method)
-        if method == "tools/call":  # it logs its time itself
+        if method == "tools/call":  # it logs the name of the tool and its time itself
             return self._call_tool(params)
         with timed(method):
             return self.methods[method](params)
@@ -152,15 +160,15 @@ class Answers:
         return ProtocolError(METHOD_NOT_FOUND, message, shown)
 
     def describe(self) -> None:
-        """Let the instructions begin with what the documents are about. It waits until they can be read."""
-        described = []
+        """Put the topics of the documents before the instructions. Waits until the documents can be read."""
+        instructions = []
         for served in self._running:
             toolset = served.toolset
             if toolset.topics is not None:
-                with contextlib.suppress(AnvilError):  # each question says it
+                with contextlib.suppress(AnvilError):  # each tool answers with this error
                     toolset = toolset.about(toolset.topics(served.target))
-            described.append(toolset.instructions)
-        self.instructions = "\n\n".join(described)
+            instructions.append(toolset.instructions)
+        self.instructions = "\n\n".join(instructions)
 
     def server_info(self) -> dict[str, Any]:
         return {
@@ -202,26 +210,28 @@ class Answers:
 
     def _list_tools(self, params: dict[str, Any]) -> dict[str, Any]:
         member(params, "cursor", str, optional=True)
-        tools = [described(tool, served.toolset) for tool, served in self._tools.values()]
+        tools = [_tool_entry(tool, served.toolset) for tool, served in self._tools.values()]
         return {"tools": tools, "resultType": "complete", "ttlMs": TOOL_LIST_TTL_MS, "cacheScope": "public"}
 
     def _call_tool(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Run a tool. Errors, also for wrong arguments, are results. Only a malformed request is a protocol error."""
+        """Run a tool. Its errors, also for wrong arguments, are results. Only a malformed request is a protocol
+        error."""
         name = member(params, "name", str)
         arguments = member(params, "arguments", dict, optional=True)
         if name not in self._tools:
-            return refusal(f"There is no tool {name[:60]!r}. Use one of {', '.join(self._tools)}.")
+            return error_result(f"There is no tool {name[:60]!r}. Use one of {', '.join(self._tools)}.")
         tool, served = self._tools[name]
         try:
             call = tool.bind(arguments or {})
             with timed(name):
-                return called(call(served.target), served.toolset.render)
+                return tool_result(call(served.target), served.toolset.render)
         except Exception as error:
-            return failure(error, tool, served.toolset)
+            reason = error if isinstance(error, AnvilError) else unexpected(name, error)
+            return error_result(str(reason), served.toolset)
 
 
-def described(tool: Tool, toolset: Toolset) -> dict[str, Any]:
-    """A tool as clients see it; without the schema of a structured result where results are text alone."""
+def _tool_entry(tool: Tool, toolset: Toolset) -> dict[str, Any]:
+    """The entry of a tool in the list of tools. It has no schema of results if these are text alone."""
     output = {"outputSchema": output_schema(tool.result_type)} if toolset.render is None else {}
     return {
         "name": tool.name,
@@ -234,7 +244,7 @@ def described(tool: Tool, toolset: Toolset) -> dict[str, Any]:
 
 
 def hints(tool: Tool) -> dict[str, bool]:
-    """The annotations of a tool: whether it only reads, may delete, may be repeated, reaches the network."""
+    """The annotations of a tool: whether it only reads, may delete, may be repeated, and uses the network."""
     if not tool.writes:
         return {"readOnlyHint": True}
     return {
@@ -245,27 +255,24 @@ def hints(tool: Tool) -> dict[str, bool]:
     }
 
 
-def called(result: Any, render: Callable[[Any], str] | None = None) -> dict[str, Any]:
-    """A result as structured content, and the same JSON as text. In the text, an array is not wrapped in an object.
-    ``render``: its text, which is then all that is sent."""
+def tool_result(result: Any, render: Callable[[Any], str] | None = None) -> dict[str, Any]:
+    """The result of a call, as structured content and as JSON text. In the text, an array is not wrapped in an object.
+
+    With ``render``, it is the text that this function makes, and nothing else.
+    """
     if render is not None:
-        return _said(render(result))
+        return _text_result(render(result))
     value = plain(result, lean=True)
     structured = {ARRAY_KEY: value} if isinstance(value, list) else value
-    return {**_said(compact(value)), "structuredContent": structured}
+    return {**_text_result(compact(value)), "structuredContent": structured}
 
 
-def _said(message: str, is_error: bool = False) -> dict[str, Any]:
+def _text_result(message: str, is_error: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": message}], "isError": is_error, "resultType": "complete"}
 
 
-def refusal(message: str, toolset: Toolset | None = None) -> dict[str, Any]:
-    """An error as a result of the call, which the model reads (SEP-1303)."""
+def error_result(message: str, toolset: Toolset | None = None) -> dict[str, Any]:
+    """An error as the result of a call, so that the model reads it (SEP-1303)."""
     if toolset is None or not toolset.errors_as_values:
-        return _said(message, is_error=True)
-    return {**called({"status": "error", "error": message}, toolset.render), "isError": True}
-
-
-def failure(error: Exception, tool: Tool, toolset: Toolset) -> dict[str, Any]:
-    """What a tool raised, as a result of the call: the reason, or where an unexpected error is described."""
-    return refusal(str(error if isinstance(error, AnvilError) else unexpected(tool.name, error)), toolset)
+        return _text_result(message, is_error=True)
+    return {**tool_result({"status": "error", "error": message}, toolset.render), "isError": True}

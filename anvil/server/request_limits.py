@@ -1,4 +1,4 @@
-"""The limits of requests to the HTTP server: how many at once, how many of each client, how large and how slow."""
+"""Limits of requests to the HTTP server: concurrent requests, rate of a client, size, timeouts, connections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from anvil.server.oauth import Refusal
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Bytes of a request's body."""
 MAX_CONCURRENT_REQUESTS = 256
-"""Open requests at once, streams included. Others get status 503. A request counts from the end of its body on;
-:class:`Connection` limits the time for a body."""
+"""Open requests at once, streams included. Further ones get status 503. A request counts when its body is complete.
+:class:`Connection` limits the time for the body."""
 TOO_MANY = Refusal(503, "Too many requests at once. Try again in a moment.")
 MAX_CLIENTS = 10_000
-"""Clients that are remembered; the one that was quiet for longest is forgotten first."""
+"""Clients whose requests are counted. With more, the one that was quiet for longest is forgotten."""
 
 
 class ConcurrencyMiddleware:
@@ -76,12 +76,12 @@ def _has_body(scope: Scope) -> bool:
 
 
 class RateLimitMiddleware:
-    """Refuses the requests of a client (:func:`client_of`) that are over a rate: status 429 with ``Retry-After``."""
+    """ASGI middleware that refuses requests of a client (:func:`client_of`) over a rate, with status 429."""
 
     def __init__(self, application: ASGIApp, options: HttpOptions, rate: Rate) -> None:
         self._application, self._options, self._rate = application, options, rate
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Client -> (requests that it may still send, as of a monotonic time)."""
+        """Client -> the requests that it may still send, and the monotonic time at which this number held."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_request = scope["type"] == "http"
@@ -94,7 +94,7 @@ class RateLimitMiddleware:
         await refuse(scope, send, refusal, self._options)
 
     def _wait_s(self, client: str, now: float) -> float:
-        """0 if the client may send a request at ``now``, which is then counted; else the time until it may."""
+        """The time until the client may send a request. If it is 0, the request at ``now`` is counted."""
         per_second = self._rate.requests / self._rate.seconds
         left, since = self._clients.pop(client, (float(self._rate.requests), now))
         left = min(float(self._rate.requests), left + (now - since) * per_second)
@@ -107,12 +107,12 @@ class RateLimitMiddleware:
 # --- time limits of connections --------------------------------------------------------------------------------------
 
 REQUEST_TIMEOUT_S, MIN_BYTES_PER_S = 15.0, 16 * 1024
-"""Time for a request, from the start of the connection or the end of the last answer, and the number of received bytes
-that extend it by a second."""
+"""Time for a request, from the start of the connection or the end of the last answer; and the number of received bytes
+that give it one second more."""
 UNREAD_ANSWER_TIMEOUT_S = 30.0
 """Time after which a client that does not read its answer is disconnected."""
 MAX_CONNECTIONS = 1024
-"""Connections at once, if the process may open so many files."""
+"""Connections at once. They are fewer if the process may not open so many files."""
 RESERVED_DESCRIPTORS = 96
 """File descriptors that are kept for files, databases and the listening socket."""
 
@@ -130,16 +130,20 @@ def connection_limit() -> int:
 
 
 class Connection(H11Protocol):
-    """A connection with time limits, which uvicorn has for none but idle ones. With too many of them the one that waits
-    longest for its request is closed. uvicorn and the event loop call the methods without an underscore."""
+    """A connection with time limits. uvicorn itself limits the time of idle connections only.
 
-    _late: asyncio.TimerHandle | None = None
-    """The timer of a request that is not complete."""
-    _unread: asyncio.TimerHandle | None = None
-    """The timer of a client that does not read."""
-    _since = 0.0
+    If there are too many connections, the one that waits longest for its request is closed. uvicorn and the event loop
+    call the methods without an underscore.
+    """
+
+    _request_timer: asyncio.TimerHandle | None = None
+    """Runs while a request is not complete."""
+    _unread_timer: asyncio.TimerHandle | None = None
+    """Runs while the client does not read its answer."""
+    _waits_since = 0.0
+    """The monotonic time at which the wait for the request began."""
     _received = 0
-    """When the wait for the request began, and the bytes that came since."""
+    """The bytes that were received since then."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -148,11 +152,12 @@ class Connection(H11Protocol):
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # detects a peer that vanished
         self._expect_request()
         if len(self.connections) > connection_limit():
-            waiting = [each for each in self.connections if isinstance(each, Connection) and each._late is not None]
-            min(waiting, key=lambda each: each._since)._close()
+            connections = (other for other in self.connections if isinstance(other, Connection))
+            waiting = [other for other in connections if other._request_timer is not None]
+            min(waiting, key=lambda other: other._waits_since)._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
+        self._stop_timer()
         self.resume_writing()
         super().connection_lost(exc)
 
@@ -164,49 +169,49 @@ class Connection(H11Protocol):
         super().handle_events()
         cycle = self.cycle
         if cycle is not None and not cycle.more_body and not cycle.response_complete:
-            self._stop()
+            self._stop_timer()
 
     def on_response_complete(self) -> None:
         if not self.transport.is_closing():
-            self._expect_request()  # or the rest of a body that the application did not read
+            self._expect_request()  # the next one, or the rest of a body that the application did not read
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        if self._unread is None:
-            self._unread = self.loop.call_later(UNREAD_ANSWER_TIMEOUT_S, self.transport.abort)
+        if self._unread_timer is None:
+            self._unread_timer = self.loop.call_later(UNREAD_ANSWER_TIMEOUT_S, self.transport.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
         super().resume_writing()
 
     def _expect_request(self) -> None:
-        self._stop()
-        self._since, self._received = time.monotonic(), 0
-        self._late = self.loop.call_later(REQUEST_TIMEOUT_S, self._check_time)
+        self._stop_timer()
+        self._waits_since, self._received = time.monotonic(), 0
+        self._request_timer = self.loop.call_later(REQUEST_TIMEOUT_S, self._check_time)
 
-    def _stop(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _stop_timer(self) -> None:
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
 
     def _check_time(self) -> None:
-        left_s = self._since + REQUEST_TIMEOUT_S + self._received / MIN_BYTES_PER_S - time.monotonic()
-        if left_s > 0:  # with a little more, because a timer can be early by a clock's tick
-            self._late = self.loop.call_later(left_s + 0.01, self._check_time)
+        left_s = self._waits_since + REQUEST_TIMEOUT_S + self._received / MIN_BYTES_PER_S - time.monotonic()
+        if left_s > 0:  # 10 ms more, because a timer can be early by a tick of the clock
+            self._request_timer = self.loop.call_later(left_s + 0.01, self._check_time)
         else:
             self._close()
 
     def _close(self) -> None:
-        """Close the connection. A request that was begun is answered with status 408."""
-        self._stop()
+        """Close the connection. If a request was begun, the answer is status 408."""
+        self._stop_timer()
         if self.transport.is_closing():
             return
         cycle = self.cycle
         if cycle is not None and not cycle.response_started:
-            cycle.disconnected = True  # ends a read of the body
+            cycle.disconnected = True  # the application stops reading the body
             headers = [(b"connection", b"close"), (b"content-length", b"0")]
             answer = h11.Response(status_code=408, headers=headers, reason=b"Request Timeout")
             self.transport.write(self.conn.send(answer) or b"")

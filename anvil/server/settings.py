@@ -1,4 +1,4 @@
-"""The table ``[serve]`` of the configuration: what a server writes down."""
+"""The table ``[serve]`` of the configuration: the log of questions, and reports of pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anvil.settings.schema import within
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What the server of a documentation folder writes down. Nothing unless it is switched on."""
+    """The log that a server of a documentation folder writes. By default it writes none."""
 
     question_log: bool = False
     """Whether the questions that agents ask are logged, on this machine only: time, question, confidence and pages.

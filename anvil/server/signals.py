@@ -1,7 +1,7 @@
-"""Orderly shutdown: the first SIGINT or SIGTERM asks the process to end, and its end has a time limit.
+"""Orderly shutdown of a server: the first SIGINT or SIGTERM ends it within a time limit.
 
 A second SIGTERM changes nothing, since process managers send several. A second SIGINT comes from a person who does not
-want to wait: it ends the process at once.
+want to wait, and ends the process at once.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from anvil.server.logs import event
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 SHUTDOWN_TIMEOUT_S = 1.5
-"""Time for open requests, files and threads to end. After it the process exits without waiting for them, which is safe:
-everything that it writes survives being killed at any moment."""
+"""Time for open requests, files and threads to end. After it the process exits without waiting for them. That is safe:
+all that it writes, it writes as transactions or by renaming files."""
 
 _exit_requested = threading.Event()
 
 
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
-    """A context in which a signal raises SystemExit(0), also during a blocking call. So files are closed."""
+    """A context in which a signal raises SystemExit(0), also during a blocking call. So open files are closed."""
     _exit_requested.clear()
 
     def on_signal(number: int, _: FrameType | None) -> None:
@@ -37,13 +37,13 @@ def exit_on_signal() -> Iterator[None]:
 
     with handling(on_signal):
         yield
-    if _exit_requested.is_set():  # a second SIGTERM must not interrupt the short rest
+    if _exit_requested.is_set():  # a second SIGTERM must not interrupt the end of the program
         with contextlib.suppress(ValueError):  # not the main thread
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def is_repeated(number: int) -> bool:
-    """Whether an earlier signal asked for the end. A repeated SIGINT ends the process here."""
+    """Whether there was a signal before. If this one is SIGINT, too, the process ends here."""
     if not _exit_requested.is_set():
         _exit_requested.set()
         return False
@@ -73,8 +73,7 @@ class ShutdownDeadline:
 
 @contextmanager
 def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """A context in which ``handler`` gets the signals that end a server. Elsewhere than in the main thread it gets
-    none."""
+    """A context in which ``handler`` gets the signals that end a server. It gets none outside of the main thread."""
     previous: dict[signal.Signals, Any] = {}
     try:
         for number in SIGNALS:

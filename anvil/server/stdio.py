@@ -1,8 +1,9 @@
-"""The protocol over stdio, without the SDK, which takes over a second of processor time to load.
+"""The protocol over stdio: lines of JSON, the handshake, cancellation and notifications.
 
-There is one client, which started this process. The server ends when the client closes stdin, or by a signal. Daemon
-threads read and write with plain ``os.read`` and ``os.write``. So the process can end while one of them still waits for
-the client. Tests compare the answers with those of the SDK.
+It works without the SDK, which takes over a second of processor time to load. Tests compare the answers with those of
+the SDK. There is one client, which started this process. The server ends when the client closes stdin, or by a signal.
+Daemon threads read and write with plain ``os.read`` and ``os.write``, so the process can end while one of them still
+waits for the client.
 """
 
 from __future__ import annotations
@@ -45,23 +46,24 @@ from anvil.server.toolset import RunningToolset
 from anvil.values import Changes
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""A longer line is dropped and answered with an error."""
+"""A longer line is dropped, and the answer is an error."""
 OVERLONG_LINE = b"\0"
-"""Takes the place of a line that was dropped."""
+"""Stands for a line that was dropped."""
 MAX_QUEUED_ANSWERS, MAX_QUEUED_NOTICES = 16, 1024
-"""Lines that wait for a client that does not read. With more of them calls wait, and notifications are dropped."""
+"""Lines that wait for a client that does not read. With more than the first number calls wait. With more than the
+second notifications are dropped."""
 ANSWER_GRACE_S = SHUTDOWN_TIMEOUT_S - 0.3
-"""Time for open requests after the client closed stdin. The client may still read the answers. What is left until the
-process is ended is for closing files."""
-FIRST_LINE_S = 0.1
-"""How long the first line is waited for before the index is opened. Most clients have sent it by then."""
-WRITTEN_S = 1.0
-"""How long written lines may take to be read: a client that does not read must not hold up the start or the end."""
-STEP_S = 0.5
-"""Waits are in such steps: on Windows a signal does not end a wait."""
+"""Time for open requests after the client closed stdin, because it may still read the answers. The rest of
+:data:`SHUTDOWN_TIMEOUT_S` is for closing files."""
+FIRST_LINE_TIMEOUT_S = 0.1
+"""Time to wait for the first line before the index is opened. Most clients have sent it by then."""
+FLUSH_TIMEOUT_S = 1.0
+"""Time to wait for the client to read what was written. A client that does not read must not delay start and end."""
+WAIT_STEP_S = 0.5
+"""Longest single wait. On Windows a signal does not end a wait, so longer ones are repeated."""
 UNSUPPORTED_VERSION = -32022
 META = "io.modelcontextprotocol/"
-"""Begins the names of the revision, of the capabilities and of a stream of changes in ``_meta``."""
+"""Prefix of the protocol's own names in ``_meta``."""
 NEWER_MEMBERS = ("resultType", "ttlMs", "cacheScope")
 """The members of a result that handshake revisions do not have."""
 
@@ -69,19 +71,20 @@ RequestId = int | str
 
 
 class StdioPipe:
-    """Lines read from one file descriptor, and whole lines written to another."""
+    """Lines from one file descriptor, and a queue of lines to another, which a thread writes."""
 
     def __init__(self, source: int, target: int) -> None:
         self._source, self._target = source, target
         self._queued: deque[bytes] = deque()
-        self._moved = threading.Condition()
+        self._changed = threading.Condition()
         self.broken = False
         """Whether the client has closed the output."""
         threading.Thread(target=self._write, name="stdout", daemon=True).start()
 
     @classmethod
     def take_over_stdio(cls) -> StdioPipe:
-        """The pipe on file descriptors 0 and 1. For all other code stdin is empty from now on, and stdout is stderr."""
+        """The pipe on stdin and stdout (descriptors 0 and 1). From now on, for all other code stdin is empty and stdout
+        is stderr, so that only messages of the protocol reach the client."""
         sys.stdout.flush()
         source, target = os.dup(0), os.dup(1)
         empty = os.open(os.devnull, os.O_RDONLY)
@@ -91,7 +94,7 @@ class StdioPipe:
         return cls(source, target)
 
     def lines(self) -> Iterator[bytes]:
-        """The lines until the end of input, or until the client has closed the output."""
+        """Lines until the end of input, or until the client has closed the output."""
         line = bytearray()
         is_overlong = False
         while not self.broken:
@@ -101,13 +104,13 @@ class StdioPipe:
                 block = b""
             if not block:
                 break
-            *complete, rest = block.split(b"\n")
+            *complete, incomplete = block.split(b"\n")
             for part in complete:
                 line += part
                 yield OVERLONG_LINE if is_overlong else bytes(line)
                 line.clear()
                 is_overlong = False
-            line += rest
+            line += incomplete
             if len(line) > MAX_LINE_BYTES:
                 line.clear()
                 is_overlong = True
@@ -115,39 +118,39 @@ class StdioPipe:
             yield bytes(line)
 
     def put(self, line: bytes) -> None:
-        """Queue a line. If the client does not read, wait: the server needs no memory for further lines."""
-        with self._moved:
-            self._moved.wait_for(lambda: len(self._queued) < MAX_QUEUED_ANSWERS)
+        """Queue a line. Waits if the client does not read, so that the queue stays short."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._queued) < MAX_QUEUED_ANSWERS)
             self._append(line)
 
     def offer(self, line: bytes) -> None:
-        """Queue a line at once, or drop it if the client has not read for long."""
-        with self._moved:
+        """Queue a line without waiting, or drop it if :data:`MAX_QUEUED_NOTICES` are in the queue."""
+        with self._changed:
             if len(self._queued) < MAX_QUEUED_NOTICES:
                 self._append(line)
 
     def _append(self, line: bytes) -> None:
         self._queued.append(line)
-        self._moved.notify_all()
+        self._changed.notify_all()
 
     def _write(self) -> None:
         while True:
-            with self._moved:
-                self._moved.wait_for(lambda: bool(self._queued))
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._queued))
                 line = memoryview(self._queued[0] + b"\n")
             try:
                 while line and not self.broken:
-                    line = line[os.write(self._target, line) :]  # a full pipe takes a part of it
+                    line = line[os.write(self._target, line) :]  # a pipe may take only a part of it
             except OSError:
                 self.broken = True
-            with self._moved:
+            with self._changed:
                 self._queued.popleft()
-                self._moved.notify_all()
+                self._changed.notify_all()
 
     def flush(self) -> None:
-        """Wait until the queued lines are written, for :data:`WRITTEN_S` at most."""
-        with self._moved:
-            self._moved.wait_for(lambda: not self._queued, WRITTEN_S)
+        """Wait until the queued lines are written, for :data:`FLUSH_TIMEOUT_S` at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._queued, FLUSH_TIMEOUT_S)
 
 
 def serve(
@@ -155,8 +158,8 @@ def serve(
 ) -> None:
     """Serve until the client goes away.
 
-    The index is opened in the background after the first line is answered, so that this does not delay the answer. If
-    the client is slow to begin, the index is opened before.
+    The index is opened in the background when the first line was answered, so that it does not delay the answer. If the
+    client sends no line for :data:`FIRST_LINE_TIMEOUT_S`, the index is opened before.
     """
     conversation = Conversation(running, reporter, pipe)
     with contextlib.ExitStack() as listening:
@@ -165,13 +168,13 @@ def serve(
                 listening.callback(served.target.on_change(conversation.changed))
         reporter.log_to_clients = conversation.connection.log
         threading.Thread(target=conversation.run, name="stdin", daemon=True).start()
-        if conversation.begun.wait(FIRST_LINE_S):
+        if conversation.begun.wait(FIRST_LINE_TIMEOUT_S):
             pipe.flush()
         if not conversation.ended.is_set():
             for served in running:
                 served.target.start(reporter)
         try:
-            while not conversation.ended.wait(STEP_S):
+            while not conversation.ended.wait(WAIT_STEP_S):
                 pass
             shutdown.begin()
             conversation.finish(ANSWER_GRACE_S)
@@ -192,7 +195,7 @@ class Conversation:
         self._resources = Resources.of(running)
         self._answers = Answers(running, self._resources.methods if self._resources else None)
         self._reporter, self._pipe = reporter, pipe
-        self._of_connection = connection_methods(self._resources)
+        self._connection_methods = connection_methods(self._resources)
         self._workers = Workers()
         self._open: dict[RequestId, Call] = {}
         self._closed = threading.Condition()
@@ -209,17 +212,18 @@ class Conversation:
                 self.begun.set()
                 with self._closed:
                     while len(self._open) >= MAX_OPEN_REQUESTS and not self._pipe.broken:
-                        self._closed.wait(STEP_S)
+                        self._closed.wait(WAIT_STEP_S)
         finally:
             self.ended.set()
             self.begun.set()
 
     def finish(self, timeout_s: float) -> None:
-        """Wait for open requests, for ``timeout_s`` at most."""
+        """Wait until open requests are answered, for ``timeout_s`` at most."""
         with self._closed:
             self._closed.wait_for(lambda: not self._open or self._pipe.broken, timeout_s)
 
     def changed(self, changes: Changes) -> None:
+        """Send notifications of changed pages to the client, if it asked for them."""
         assert self._resources is not None
         uris, is_listed = self._resources.changed_uris(changes), bool(changes.added or changes.removed)
         for subscriptions in (self.connection, *list(self._streams.values())):
@@ -235,7 +239,7 @@ class Conversation:
             return
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
-            return  # an answer: this server asks nothing
+            return  # an answer, which is ignored: this server sends no requests
         if "id" not in message:
             if method == "notifications/cancelled":
                 self._cancel(params.get("requestId"))
@@ -243,10 +247,10 @@ class Conversation:
                 self.connection.send = self._notify
             return
         request: RequestId = message["id"]
-        # Answers from here are offered, not put: this thread must not wait for a client that does not read, because it
-        # reads the client's cancellations too.
+        # This thread offers lines, and does not put them: it must not wait for a client that does not read, because it
+        # also has to read the client's cancellations.
         try:
-            result = self._at_once(request, method, params)
+            result = self._immediate_result(request, method, params)
         except ProtocolError as error:
             self._pipe.offer(_error_line(request, error))
             return
@@ -257,8 +261,9 @@ class Conversation:
             if method == "initialize":
                 event(logging.DEBUG, "answered initialize")
 
-    def _at_once(self, request: RequestId, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-        """The result of a request that needs no documents; None if it needs them. Raises :class:`ProtocolError`."""
+    def _immediate_result(self, request: RequestId, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        """The result of a request that needs no documents. None if it needs them, and for a stream of changes. Raises
+        :class:`ProtocolError`."""
         meta = member(params, "_meta", dict, optional=True) or {}
         names_revision = f"{META}protocolVersion" in meta and method != "initialize"
         if self._is_modern is None:
@@ -266,7 +271,7 @@ class Conversation:
         if self._is_modern:
             _check_envelope(method, params, meta)
             if method == "server/discover":
-                return self._shaped(method, self._answers.discover())
+                return self._in_revision(method, self._answers.discover())
             if method == "subscriptions/listen" and self._resources is not None:
                 if len(self._streams) >= MAX_STREAMS:
                     raise ProtocolError(INTERNAL_ERROR, TOO_MANY_STREAMS)
@@ -282,24 +287,24 @@ class Conversation:
             return result
         elif method == "ping":
             return {}
-        is_connections = not self._is_modern and method in self._of_connection
-        if not is_connections and method not in self._answers.methods:
+        is_of_connection = not self._is_modern and method in self._connection_methods
+        if not is_of_connection and method not in self._answers.methods:
             raise self._answers.unknown(method)
         if not self._is_modern and not self._is_initialized:
             raise ProtocolError(INVALID_PARAMS, NOT_INITIALIZED)
-        if is_connections:
+        if is_of_connection:
             return self.connection.answer(method, params, self._resources)
         return None
 
     def _start(self, request: RequestId, method: str, params: dict[str, Any]) -> None:
         if request in self._streams:
-            return  # a stream of changes goes on until it is cancelled
+            return  # a stream of changes has no answer, and goes on until it is cancelled
 
         def run() -> None:
             token = (params.get("_meta") or {}).get("progressToken")
             try:
                 with contextlib.nullcontext() if token is None else self._reporter.sent(token, self._notify):
-                    result = self._shaped(method, self._answers.answer(method, params))
+                    result = self._in_revision(method, self._answers.answer(method, params))
                 line = _line({"id": request, "result": result})
             except ProtocolError as error:
                 line = _error_line(request, error)
@@ -316,13 +321,13 @@ class Conversation:
 
     def _close(self, request: RequestId, call: Call) -> None:
         with self._closed:
-            if self._open.get(request) is call:  # not a later request with the same id
+            if self._open.get(request) is call:  # else the client has used the id again
                 del self._open[request]
             self._closed.notify_all()
 
     def _cancel(self, request: Any) -> None:
-        """The client does not want an answer any more: it gets none."""
-        if type(request) not in (int, str):  # as no request can have it
+        """Cancel a request: the client gets no answer."""
+        if type(request) not in (int, str):  # no request has such an id, and a list could not be looked up
             return
         self._streams.pop(request, None)
         call = self._open.get(request)
@@ -330,11 +335,11 @@ class Conversation:
             call.wanted = False
             self._close(request, call)
 
-    def _shaped(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+    def _in_revision(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """A result in the form of the connection's revision."""
         if self._is_modern:
             return {**result, "_meta": {f"{META}serverInfo": self._answers.server_info()}}
-        if method.startswith("skills/"):  # an extension: its members are its own
+        if method.startswith("skills/"):  # an extension, which is the same in all revisions
             return result
         return {name: value for name, value in result.items() if name not in NEWER_MEMBERS}
 
@@ -343,7 +348,7 @@ class Conversation:
 
 
 def _stream(request: RequestId, params: dict[str, Any], send: Send) -> Subscriptions:
-    """A stream of changes, which the client asked for with ``subscriptions/listen``."""
+    """Begin a stream of changes, for ``subscriptions/listen``. Raises :class:`ProtocolError`."""
     wanted = member(params, "notifications", dict)
     uris = member(wanted, "resourceSubscriptions", list, optional=True) or []
     if not all(isinstance(uri, str) for uri in uris):
@@ -357,7 +362,7 @@ def _stream(request: RequestId, params: dict[str, Any], send: Send) -> Subscript
 
 
 def _check_envelope(method: str, params: dict[str, Any], meta: dict[str, Any]) -> None:
-    """Raise :class:`ProtocolError` unless a request names a revision that each request names."""
+    """Check the members of ``_meta`` that each request of the newest revision has. Raises :class:`ProtocolError`."""
     if method == "initialize":
         version = params.get("protocolVersion")
         raise _unsupported(version, "This connection names its revision in each request: it takes no initialize.")

@@ -18,11 +18,11 @@ T = TypeVar("T")
 MAX_THREADS = 8
 """Calls at once. Others wait in a queue."""
 IDLE_TIMEOUT_S = 10.0
-"""A thread without a call for so long ends."""
+"""Time after which a thread without a call ends."""
 
 
 class Call:
-    """One call. ``wanted`` is false when the caller went away."""
+    """One call. ``wanted`` becomes false when the caller goes away."""
 
     def __init__(self, run: Callable[[], None]) -> None:
         self.wanted = True
@@ -37,19 +37,19 @@ class Call:
 class Workers:
     """Threads that run calls in order.
 
-    A call keeps its thread until the function returns, even if its caller went away. If the caller goes away while the
-    call is in the queue, the call is dropped. The threads are daemons, so the process can end while one is running.
+    A call keeps its thread until the function returns, even if its caller goes away. If the caller goes away while the
+    call is in the queue, the call is dropped. The threads are daemons, so the process can end during a call.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[Call] = deque()
-        self._moved = threading.Condition()
+        self._changed = threading.Condition()
         self._threads = self._idle = 0
 
     def submit(self, call: Call) -> None:
-        with self._moved:
+        with self._changed:
             self._waiting.append(call)
-            self._moved.notify()
+            self._changed.notify()
             if len(self._waiting) > self._idle and self._threads < MAX_THREADS:
                 self._threads += 1
                 threading.Thread(target=self._work, name="anvil-call", daemon=True).start()
@@ -57,18 +57,18 @@ class Workers:
     def _work(self) -> None:
         while (call := self._next()) is not None:
             call.run()
-            del call  # its answer may be large
+            del call  # frees its answer, which may be large, while the thread waits
 
     def _next(self) -> Call | None:
-        """The next call that is wanted; None when there was none for :data:`IDLE_TIMEOUT_S`: the thread then ends."""
-        with self._moved:
+        """The next call that is wanted. None if there was none for :data:`IDLE_TIMEOUT_S`, so that the thread ends."""
+        with self._changed:
             while True:
                 while self._waiting:
                     call = self._waiting.popleft()
                     if call.wanted:
                         return call
                 self._idle += 1
-                notified = self._moved.wait(IDLE_TIMEOUT_S)
+                notified = self._changed.wait(IDLE_TIMEOUT_S)
                 self._idle -= 1
                 if not notified and not self._waiting:
                     self._threads -= 1
@@ -76,19 +76,19 @@ class Workers:
 
 
 class ThreadBridge:
-    """Calls one object from an event loop."""
+    """Calls of one object from an event loop, in threads."""
 
     def __init__(self, target: Any) -> None:
         self.target = target
         self._workers = Workers()
 
     async def call(self, name: str, call: Callable[[Any], T]) -> T:
-        """What ``call`` returns or raises, run in a thread. ``name`` is for the log."""
+        """Run ``call`` in a thread. Returns and raises what it does, and logs a line with this ``name``."""
         with timed(name):
             return await self.run(call)
 
     async def run(self, call: Callable[[Any], T]) -> T:
-        """The same without a line in the log."""
+        """Run ``call`` in a thread, without a line in the log."""
         import asyncio
         import concurrent.futures
 

@@ -1,8 +1,9 @@
-"""A toolset: tools over one object that answers them. Plain data, independent of the protocol.
+"""Toolsets and tools as plain data: descriptions, parameters and their checks, and the JSON Schema of results.
 
-The modules in :data:`anvil.registry.TOOLSETS` each have a :class:`Toolset` named ``TOOLSET``, and a function ``open``
-that makes its object from the options of the command line. An object has the methods ``start``, which begins slow work
-in the background, and ``close``; tools call it from any thread. One process can serve several toolsets.
+A toolset has tools over one object. Each module in :data:`anvil.registry.TOOLSETS` has a :class:`Toolset` named
+``TOOLSET``, and a function ``open`` that makes its object from the options of ``anvil serve``. The object has the
+methods ``start``, which begins slow work in the background, and ``close``. Tools call it from any thread. One process
+can serve several toolsets.
 """
 
 from __future__ import annotations
@@ -42,15 +43,18 @@ KINDS: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
-"""Kinds of JSON values, for messages."""
+"""Type -> the kind of JSON value, for messages."""
 ARRAY_KEY = "result"
 """The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a tool. An integer outside of ``minimum`` and ``maximum`` is clamped, not refused; a fraction is
-    cut off. Digits in a string count as a number, and ``true`` and ``false`` in one as what they say."""
+    """One parameter of a tool.
+
+    An integer outside of ``minimum`` and ``maximum`` is clamped, not refused. A fraction is cut off. A string of digits
+    counts as a number, and the strings ``true`` and ``false`` as booleans, since models send them.
+    """
 
     name: str
     description: str
@@ -72,17 +76,17 @@ class Parameter:
         return schema
 
 
-def validated(tool: str, parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all parameters by name, from the arguments ``given``.
+def validated(tool: str, parameters: tuple[Parameter, ...], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all parameters by name, from the arguments of a call.
 
-    ``null`` counts as not given. Raises :class:`ConfigError` for a required argument that is missing, a wrong type and
-    an unknown name.
+    ``null`` counts as not given. Raises :class:`ConfigError` if a required argument is missing, and for a wrong type
+    and an unknown name.
     """
-    unknown = sorted(given.keys() - {parameter.name for parameter in parameters})
+    unknown = sorted(arguments.keys() - {parameter.name for parameter in parameters})
     if unknown:
         names = ", ".join(parameter.name for parameter in parameters) or "no parameters"
         raise ConfigError(f"{tool} has no parameter {unknown[0][:60]!r}; it takes {names}.")
-    return {parameter.name: _value(tool, parameter, given.get(parameter.name)) for parameter in parameters}
+    return {parameter.name: _value(tool, parameter, arguments.get(parameter.name)) for parameter in parameters}
 
 
 def _value(tool: str, parameter: Parameter, value: Any) -> Any:
@@ -91,24 +95,24 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
             raise ConfigError(f"{parameter.name} parameter is required")
         return parameter.default
     if parameter.kind == "integer":
-        value = _whole(value)
+        value = _integer(value)
     elif parameter.kind == "boolean" and value in ("true", "false"):  # models and query strings have these, too
         value = value == "true"
-    fits = _TYPES[parameter.kind]
-    if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):  # True is an int in Python
-        given_type = KINDS.get(type(value), "that")
-        raise ConfigError(f"{parameter.name} of {tool} must be {KINDS[fits]}, not {given_type}.")
+    wanted_type = _TYPES[parameter.kind]
+    if not isinstance(value, wanted_type) or (wanted_type is int and isinstance(value, bool)):  # bool is an int
+        kind = KINDS.get(type(value), "that")
+        raise ConfigError(f"{parameter.name} of {tool} must be {KINDS[wanted_type]}, not {kind}.")
     if parameter.choices and value not in parameter.choices:
         raise ConfigError(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     if isinstance(value, int):
-        least = value if parameter.minimum is None else max(value, parameter.minimum)
-        value = least if parameter.maximum is None else min(least, parameter.maximum)
+        value = value if parameter.minimum is None else max(value, parameter.minimum)
+        value = value if parameter.maximum is None else min(value, parameter.maximum)
     return value
 
 
-def _whole(value: Any) -> Any:
-    """A number without its fraction, and the number in a string of digits: models write both, and clients send them.
-    Other values are returned as they are."""
+def _integer(value: Any) -> Any:
+    """A number without its fraction, or the number in a string of digits: models send both. Other values are returned
+    as they are."""
     if isinstance(value, float) and math.isfinite(value):
         return int(value)
     return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
@@ -116,7 +120,7 @@ def _whole(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ServeRequest(OpenRequest):
-    """What a server opens: an index, and a repository or library beside it. None: not given."""
+    """The options of ``anvil serve`` for the objects that it opens: an index, a repository, a library."""
 
     watch: bool = True
     root: str | None = None
@@ -129,12 +133,15 @@ class ServeRequest(OpenRequest):
 class Tool:
     """One tool: its texts, parameters, result type, function and annotations.
 
-    ``result`` is a dataclass ``D``, or ``tuple[D, ...]`` for a tool that returns an array; or a function that returns
-    it, so that it is imported when the tool is described. ``call`` gets the toolset's
-    object and the validated arguments by name; None for the object's method of the tool's name. ``writes``: it changes
-    something. ``destructive``: it may delete or replace. ``idempotent``: repeating the call changes nothing more.
-    ``open_world``: it uses the network. ``in_parts``: its method takes ``offset`` and ``max_chars``, which answers in
-    Markdown have.
+    ``result`` is a dataclass ``D``, or ``tuple[D, ...]`` for a tool that returns an array. It may be a function that
+    returns this type, so that it is imported when the tool is described and not before. ``call`` gets the toolset's
+    object and the validated arguments by name; None for the object's method with the name of the tool.
+
+    - ``writes``: the tool changes something.
+    - ``destructive``: it may delete or replace something.
+    - ``idempotent``: repeating the call changes nothing more.
+    - ``open_world``: it uses the network.
+    - ``in_parts``: its method takes ``offset`` and ``max_chars``; see :mod:`anvil.server.markdown_results`.
     """
 
     name: str
@@ -163,12 +170,10 @@ class Tool:
             schema["required"] = required
         return schema
 
-    def bind(self, given: Mapping[str, Any]) -> Callable[[Any], Any]:
-        """The call with validated arguments, as a function of the toolset's object.
-
-        Raises :class:`ConfigError`.
-        """
-        values = validated(self.name, self.parameters, given)
+    def bind(self, arguments: Mapping[str, Any]) -> Callable[[Any], Any]:
+        """The call with these arguments, as a function of the toolset's object. Raises :class:`ConfigError` as
+        :func:`validated` does."""
+        values = validated(self.name, self.parameters, arguments)
         call = self.call or (lambda target, values: getattr(target, self.name)(**values))
         return lambda target: call(target, values)
 
@@ -177,9 +182,9 @@ class Tool:
 def output_schema(kind: Any, *, whole: bool = False) -> dict[str, Any]:
     """The JSON Schema of a result: a dataclass ``D``, or ``tuple[D, ...]``, which is wrapped in an object.
 
-    It is short on purpose: it is in the context of each agent, in each session. Nested schemas are written in place,
-    since clients differ on ``$ref``. Only the outermost has ``required``.
-    ``whole``: with the fields inside of opaque ones, for the reference.
+    It is short on purpose, since each agent has it in its context in each session. Nested schemas are written in place,
+    since clients differ on ``$ref``. Only the outermost schema has ``required``. ``whole``: also with the fields inside
+    of fields that are marked as opaque, for the reference.
     """
     if typing.get_origin(kind) is tuple:
         return {"type": "object", "properties": {ARRAY_KEY: _schema(kind, whole)}, "required": [ARRAY_KEY]}
@@ -197,7 +202,8 @@ def _object(kind: Any, whole: bool) -> dict[str, Any]:
         value = schema["anyOf"][0] if "anyOf" in schema else schema
         if field.metadata.get("opaque") and not whole:
             del value.get("items", value)["properties"]
-        is_omitted = field.metadata.get("optional") or field.metadata.get("usual", ...) is None  # and never null
+        # such a field is left out of the JSON instead of being null
+        is_omitted = field.metadata.get("optional") or field.metadata.get("usual", ...) is None
         properties[field.name] = value if is_omitted else schema
         if not is_omitted and "usual" in field.metadata:
             schema["default"] = field.metadata["usual"]
@@ -218,7 +224,8 @@ def _schema(kind: Any, whole: bool) -> dict[str, Any]:
         return {"type": "string", "enum": list(arguments)}
     if origin in (typing.Union, UnionType):
         (other,) = [argument for argument in arguments if argument is not type(None)]
-        return {"anyOf": [_schema(other, whole), {"type": "null"}]}  # some clients take no list of types
+        # not "type": ["string", "null"], which some clients do not accept
+        return {"anyOf": [_schema(other, whole), {"type": "null"}]}
     return {"type": _SCHEMA_TYPES[kind]}
 
 
@@ -226,14 +233,18 @@ def _schema(kind: Any, whole: bool) -> dict[str, Any]:
 class Toolset:
     """Tools over one object, with the server's title, instructions, health and HTTP routes.
 
-    ``instructions`` are for the model. ``health`` answers ``GET /health``: it runs in a thread, like a tool. It returns
-    an object with ``status`` ``ok`` or ``degraded``. ``routes`` makes further HTTP routes, which call the target
-    through the bridge. Those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
-    whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
-    structured content and as text, instead of the message alone. ``configured``: the toolset for an open object, where
-    tools or instructions depend on it; ``optional``: tools that this may add. ``topics``: what the object is about, a
-    sentence that the instructions begin with. ``render``: the text of a result, in place of JSON and structured
-    content.
+    - ``instructions`` are for the model of the client.
+    - ``health`` answers ``GET /health``, in a thread like a tool, with an object whose ``status`` is ``ok`` or
+      ``degraded``.
+    - ``routes`` makes further HTTP routes, which call the object through the bridge. Those in ``public_paths`` need no
+      token.
+    - ``has_pages``: the object is an :class:`anvil.Anvil`, whose pages become resources.
+    - ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as structured content and as text,
+      instead of the message alone.
+    - ``configured`` makes the toolset for an open object, if tools or instructions depend on it. It may add the tools
+      in ``optional``, which the reference describes.
+    - ``topics``: a sentence on what the object is about, which is put before the instructions.
+    - ``render``: the text of a result, in place of JSON and structured content.
     """
 
     name: str
@@ -251,12 +262,14 @@ class Toolset:
     render: Callable[[Any], str] | None = None
 
     def about(self, topics: str) -> Toolset:
-        """The toolset with instructions that begin with what its object is about."""
+        """The toolset with this sentence before its instructions."""
         return replace(self, instructions=f"{topics} {self.instructions}", topics=None) if topics else self
 
 
 @dataclass(frozen=True, slots=True)
 class RunningToolset:
+    """A toolset and the open object that its tools call."""
+
     toolset: Toolset
     target: Any
 
@@ -267,9 +280,9 @@ class RunningToolset:
 
 @contextmanager
 def open_toolset(name: str, options: ServeRequest, progress: Progress) -> Iterator[RunningToolset]:
-    """Open the object of a toolset, and close it with the context. Slow work only begins with :meth:`Target.start`.
+    """A context with the open object of a toolset. Slow work begins with its method ``start``, not here.
 
-    ``progress`` gets the progress of long work. Raises :class:`AnvilError`.
+    ``progress`` gets the progress of long work. Raises :class:`AnvilError` if the object cannot be opened.
     """
     module = load(TOOLSETS[name])
     target = module.open(options, progress)
