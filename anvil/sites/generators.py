@@ -1,7 +1,7 @@
-"""The site generators that Anvil knows: how their pages are recognized, and what is particular about them.
+"""Site generators: how their pages are recognized, and selectors for what the rules for all pages do not fit.
 
-Most need no row, because the rules for all pages, :data:`anvil.sites.page_content.GENERIC`, fit theirs. To add one, add
-a row to :data:`GENERATORS`.
+Most generators need no row, because :data:`anvil.sites.page_content.GENERIC` fits their pages. To support another one,
+add a row to :data:`GENERATORS`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ FOR_PRINTING = "it is all pages again, for printing"
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """What is particular about the pages of a generator or a theme.
+    """The rules for pages of one generator or theme.
 
-    ``meta`` begins the text of ``<meta name="generator">``, in lower case; of several, one does. ``markup`` is a CSS
-    selector of an element that only its pages have. ``content``: selectors of the content element; the first that
-    matches is used. ``ignore``: a selector list of elements that are no part of the content. ``blocks``: a selector of
-    inline elements that the theme shows as blocks. ``entries``: a selector of what begins an entry of an API that has
-    no heading. ``title``: a selector of the page's title, where that is no heading of the content. ``address``: where
-    its configuration has the address of the site. ``left_out``: patterns of the paths of HTML files that are no pages,
-    each with the reason.
+    - ``meta``: the begin of the text of ``<meta name="generator">``, in lower case. One of several is enough.
+    - ``markup``: a CSS selector that matches an element of each of its pages, and of no others.
+    - ``content``: CSS selectors of the content element; the first that matches is used.
+    - ``ignore``: a list of selectors of elements that are not part of the content.
+    - ``blocks``: a selector of inline elements that the theme shows as blocks.
+    - ``entries``: a selector of the elements that begin an entry of an API without a heading.
+    - ``title``: a selector of the page's title, where it is not a heading of the content.
+    - ``address``: the key of its configuration that has the address of the site.
+    - ``left_out``: (pattern of a path, reason) for HTML files that are not pages.
     """
 
     name: str
@@ -40,7 +42,7 @@ class Generator:
 
 
 CONTENT_CLASS = ".content:not(td, [class*=block] > *)"
-"""Not that of a block or a cell in pages of Asciidoctor."""
+"""Asciidoctor has the class ``content`` on parts of blocks and on cells, which are not the content of a page."""
 _HUGO = Generator(
     "hugo",
     meta="hugo",
@@ -93,7 +95,7 @@ GENERATORS = (
         "starlight",
         meta="starlight",
         content=(".sl-markdown-content",),
-        ignore=".content-panel > .sl-container > p",  # that the page is not translated
+        ignore=".content-panel > .sl-container > p",  # a notice that the page is not translated
         address="site in astro.config.mjs",
     ),
     Generator(
@@ -103,7 +105,8 @@ GENERATORS = (
         left_out=((r"(?:.*/)?print\.html", FOR_PRINTING),),
     ),
     _HUGO,
-    replace(_HUGO, meta="", markup=".td-content, .hextra-max-content-width"),  # its start page alone may name Hugo
+    # Some sites name Hugo on their start page only.
+    replace(_HUGO, meta="", markup=".td-content, .hextra-max-content-width"),
     Generator("jekyll", meta="jekyll", address="url in _config.yml"),
     Generator("antora", meta="antora", address="site.url in the playbook"),
     Generator("quarto", meta="quarto", ignore=".quarto-title-meta", address="website.site-url in _quarto.yml"),
@@ -256,4 +259,5 @@ GENERATORS = (
     Generator("ldoc", markup="link[href*=ldoc][href$='.css']", entries="dl.function > dt"),
     Generator("quartz", markup="#quartz-root", content=(".center",), ignore=".content-meta, ul.tags"),
 )
-"""Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""
+"""The rows are tried in this order. A row with both ``meta`` and ``markup`` needs both to match. If a page names no
+generator of the table, ``markup`` alone is enough."""

@@ -1,6 +1,6 @@
-"""What elements of a page are besides headings: sections in lists, entries of an API, admonitions, and code.
+"""Kinds of HTML elements: sections in lists, entries of an API, layout tables, admonitions, footnotes and code.
 
-Which elements are no text, and which part words, such as those of ruby annotations, is in ``page_content``.
+:mod:`anvil.sites.page_content` says which elements have no text, and which separate words.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from anvil.sites.page_content import HEADINGS, LEVELS, id_of, node_before, signa
 
 
 def is_list_of_sections(element: Element, entries: Container[int], skipped: Container[int]) -> bool:
-    """Whether each item or term of a list is a section of the page, as in the pages of Javadoc and in numbered steps:
-    it begins with a section, a heading or one of the ``entries`` of an API."""
+    """Whether each item or term of a list begins with a section, a heading or one of the ``entries`` of an API. The
+    members in pages of Javadoc are such lists, and so are some numbered steps."""
     count = 0
     for item in element.iter():
         if item.tag in ("li", "dt") and item.mem_id not in skipped:
@@ -38,38 +38,56 @@ def _begins_section(item: Element, entries: Container[int], skipped: Container[i
     return False
 
 
-def begins_row(cell: Element) -> bool:
-    """Whether a cell begins a row in a table of Javadoc, which has cells alone."""
-    before = node_before(cell)
-    return before is None or "col-last" in classes(before)
-
-
 _ENTRY_NAME = ".name, .method-name, .documentableName, .token, .docstring-binding, .def, .def-name, dl.function strong"
 
 
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
-    """The name, the id and the signature of an entry of an API that begins with an element, in pages of Sphinx, pdoc,
-    RDoc, Scaladoc and others. In Sphinx's, an entry without an id has no name."""
+    """(name, id, signature) of the entry of an API that begins with ``node``, in pages of Sphinx, pdoc, RDoc, Scaladoc
+    and others. An entry of Sphinx without an id has no name."""
+    signature, parent = text_of(node, skipped), node.parent
     if "sig" in classes(node):
-        own = node.attributes.get("id") or ""
-        return (signature_name(node) or text_of(node, skipped)) if own else "", own, text_of(node, skipped)
-    named, signature, above = html_tree.first(node, _ENTRY_NAME), text_of(node, skipped), node.parent
-    with_id = [node, html_tree.first(node, "[id], a[name]"), above]
-    kind = html_tree.first(above, ".modifier_kind") if above is not None else None
-    if above is not None and kind is not None:  # of Scaladoc 2, where the ids in a signature are those of types
+        own_id = node.attributes.get("id") or ""
+        return (signature_name(node) or signature) if own_id else "", own_id, signature
+    name = html_tree.first(node, _ENTRY_NAME)
+    with_id = [node, html_tree.first(node, "[id], a[name]"), parent]
+    kind = html_tree.first(parent, ".modifier_kind") if parent is not None else None
+    if parent is not None and kind is not None:  # Scaladoc 2, where the ids in a signature are those of types
         signature = f"{kind.text().strip()} {signature}"
-        with_id = [html_tree.first(above, "a[id]")] if above.tag == "li" else []
-    ids = (id_of(each) for each in with_id if each is not None)
-    return text_of(named if named is not None else node, skipped), next(filter(None, ids), ""), signature
+        with_id = [html_tree.first(parent, "a[id]")] if parent.tag == "li" else []
+    ids = (id_of(element) for element in with_id if element is not None)
+    return text_of(name if name is not None else node, skipped), next(filter(None, ids), ""), signature
 
 
-# --- admonitions of all generators ----------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def is_layout_table(table: Element) -> bool:
+    """Whether a table only arranges blocks. Such a table has headings, code of several lines, other tables and no
+    ``<thead>``, or one row and no ``<th>``."""
+    if table.attributes.get("role") == "presentation" or html_tree.first(table, HEADINGS) is not None:
+        return True
+    # a parameter of JSDoc may have a table of its properties in a cell
+    has_header = any(part.tag == "thead" for part in table.iter())
+    if not has_header and any(inner.mem_id != table.mem_id for inner in html_tree.select(table, "table")):
+        return True
+    if any("\n" in pre.text().strip() for pre in html_tree.select(table, "pre")):
+        return True
+    return len(html_tree.select(table, "tr")) == 1 and html_tree.first(table, "th") is None
+
+
+def begins_row(cell: Element) -> bool:
+    """Whether a cell begins a row in a table of Javadoc, whose rows are not elements."""
+    before = node_before(cell)
+    return before is None or "col-last" in classes(before)
+
+
+# --- admonitions ----------------------------------------------------------------------------------
 
 _CALLOUT_KINDS = frozenset(
     """
     note tip hint info important warning caution danger error attention seealso todo success check done question help
     faq failure bug example quote cite abstract summary tldr deprecated versionadded versionchanged
-    """.split()  # noqa: SIM905 - a list of quoted words is not read
+    """.split()  # noqa: SIM905 - easier to read than a list of quoted words
 )
 _CALLOUT_ELEMENTS = frozenset({"div", "aside", "section", "blockquote", "details"})
 _CALLOUT_CLASS = re.compile(
@@ -77,20 +95,20 @@ _CALLOUT_CLASS = re.compile(
     r"admonitionblock|confluence-information-macro|hint-container)(?!\S)",
     re.I,
 )
-"""Most generators have their name in front: ``theme-admonition``, ``markdown-alert``, ``vocs_Callout``."""
+"""Most generators have a word in front: ``theme-admonition``, ``markdown-alert``, ``vocs_Callout``."""
 _CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"})
-"""Classes of its admonitions, whose title is a heading without an id."""
+"""Classes of admonitions of docfx. Their title is a heading without an id."""
 _KIND_IN_CLASS = re.compile(
     r"(?:(?:[a-z]+-)?(?:admonition|alert|callout)|blockquote-tag|starlight-aside-|custom-block|"
     r"confluence-information-macro)-(\w+)|vocs_callout_(\w+)"
 )
 _KIND_IN_STYLE = re.compile(r"--callout-color: ?var\(--color-fd-(\w+)")
-"""The kind of an admonition of Fumadocs, which no class names."""
+"""The kind of an admonition of Fumadocs, which has no class for it."""
 _LOOKS = {
     **{"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"},
     **{"warn": "warning", "idea": "tip"},
 }
-"""Other names of kinds, such as Bootstrap's for the looks of an alert."""
+"""Other names of kinds, such as the colours of Bootstrap's alerts."""
 _CALLOUT_TITLES = re.compile(
     r"(?:(?:[a-z]+-)?(?:admonition|alert|callout)|blockquote-tag|custom-block|hint-container)-"
     r"(?:title|heading|header|label)|starlight-aside__title|admonitionHeading\w*|title"
@@ -98,18 +116,18 @@ _CALLOUT_TITLES = re.compile(
 
 
 def callout_kind(element: Element) -> str | None:
-    """The kind of an admonition, such as ``warning``; None for another element."""
+    """The kind of an admonition, such as ``warning``; None if the element is not an admonition."""
     if element.tag not in _CALLOUT_ELEMENTS:
         return None
     attributes = element.attributes
     class_names = attributes.get("class") or ""
     names = class_names.split()
     if element.tag == "aside" and (stated := attributes.get("data-type") or "") in _CALLOUT_KINDS:
-        return stated  # of Writerside
+        return stated  # Writerside
     if style := _KIND_IN_STYLE.search(attributes.get("style") or ""):
         return _LOOKS.get(style[1], style[1])
     if _CALLOUT_CLASS.search(class_names) is None and not (
-        _is_of_docfx(names) or (element.tag == "details" and not _CALLOUT_KINDS.isdisjoint(names))
+        _is_docfx_callout(names) or (element.tag == "details" and not _CALLOUT_KINDS.isdisjoint(names))
     ):
         return None
     lowered = [name.lower() for name in names]
@@ -119,24 +137,27 @@ def callout_kind(element: Element) -> str | None:
 
 
 def callout_title(element: Element) -> Element | None:
-    """The element with an admonition's title: its ``<summary>``, a child whose class says so, a heading in one of
-    docfx, or the label in the place of an icon in one of AsciiDoc."""
-    child = next((each for each in element.iter() if each.is_element_node), None)
+    """The element with the title of an admonition, or None.
+
+    It is the first child if that is a ``<summary>``, has the class of a title, or is a heading of docfx. In AsciiDoc it
+    is the label in place of the icon.
+    """
+    child = next((inner for inner in element.iter() if inner.is_element_node), None)
     if child is None:
         return None
-    if child.tag == "summary" or is_titled(child):
+    if child.tag == "summary" or is_callout_title(child):
         return child
-    if child.tag in LEVELS and not child.attributes.get("id") and _is_of_docfx(classes(element)):
+    if child.tag in LEVELS and not child.attributes.get("id") and _is_docfx_callout(classes(element)):
         return child
     return html_tree.first(element, "td.icon") if "admonitionblock" in classes(element) else None
 
 
-def is_titled(element: Element) -> bool:
-    """Whether the class of an element says that it is the title of an admonition."""
+def is_callout_title(element: Element) -> bool:
+    """Whether an element has a class of titles of admonitions."""
     return any(_CALLOUT_TITLES.fullmatch(name) for name in classes(element))
 
 
-def _is_of_docfx(names: Iterable[str]) -> bool:
+def _is_docfx_callout(names: Iterable[str]) -> bool:
     return not _CALLOUTS_OF_DOCFX.isdisjoint(names)
 
 
@@ -144,17 +165,17 @@ _FOOTNOTES = frozenset({"footnote", "footnotes", "footnote-list", "footnotes-lis
 
 
 def is_in_footnotes(element: Element) -> bool:
-    """Whether a list is in an element for footnotes."""
-    above = element.parent
-    return above is not None and (
-        above.attributes.get("role") == "doc-endnotes" or not _FOOTNOTES.isdisjoint(classes(above))
+    """Whether an element is directly in one for footnotes."""
+    parent = element.parent
+    return parent is not None and (
+        parent.attributes.get("role") == "doc-endnotes" or not _FOOTNOTES.isdisjoint(classes(parent))
     )
 
 
 # --- code -----------------------------------------------------------------------------------------------------------
 
 _LINES = frozenset({"ec-line", "token-line", "code-line", "view-line"})
-"""Classes of elements that are a line of code each, if they are blocks."""
+"""Classes of elements that are one line of code each."""
 _NAMED = re.compile(r"(?:language|lang|highlight-source|highlight|sourceCode|src|brush:?)[-: ]([A-Za-z0-9_+#.-]+)")
 _NO_LANGUAGE = frozenset(
     """
@@ -174,7 +195,7 @@ def is_code_group(element: Element | None) -> bool:
 
 
 def is_code(element: Element) -> bool:
-    """Whether a ``<div>`` is code: that of Doxygen, whose lines are elements, and that of Writerside, which is text."""
+    """Whether a ``<div>`` is a block of code of Doxygen, whose lines are elements, or of Writerside, which is text."""
     names = classes(element)
     if "fragment" in names:
         return html_tree.first(element, "div.line") is not None
@@ -182,16 +203,18 @@ def is_code(element: Element) -> bool:
 
 
 def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
-    """The code of a ``<pre>``, or of an element whose lines are elements, without ``skipped`` elements, such as line
-    numbers, and empty lines at its ends."""
+    """The code of a ``<pre>``, or of an element whose lines are elements.
+
+    ``skipped``: elements to leave out, such as line numbers. Empty lines at the begin and the end are left out too.
+    """
     pieces: list[str] = []
     ends_line = True
     for node, begins in html_tree.walk(pre, skipped):
         if node.is_text_node:
             text = node.text_content or ""
-            is_own = node.parent is not None and node.parent.mem_id == pre.mem_id
-            if pre.tag != "pre" and is_own and "\n" in text and not text.strip():
-                continue  # between the lines
+            is_child = node.parent is not None and node.parent.mem_id == pre.mem_id
+            if pre.tag != "pre" and is_child and "\n" in text and not text.strip():
+                continue  # white space between the elements of two lines
             pieces.append(text)
             ends_line = text.endswith("\n") if text else ends_line
         elif node.is_element_node:
@@ -203,36 +226,39 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
                     pieces.append("\n")
                 ends_line = True
     text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
-    lines = (text if pre.tag == "pre" else textwrap.dedent(text.replace("\xa0", " "))).split("\n")  # as around it
-    return "\n".join(line.rstrip() for line in lines).strip("\n")  # generators leave blanks where they took marks out
+    if pre.tag != "pre":  # its lines are indented as the HTML around them
+        text = textwrap.dedent(text.replace("\xa0", " "))
+    # generators leave blanks at line ends where they took marks out
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 
 def language_of(pre: Element) -> str:
-    """The language of a ``<pre>``, as its element, its ``<code>`` or an element around it names it; else ``""``."""
+    """The language that a ``<pre>``, its ``<code>`` or an element around it names; else ``""``."""
     code = html_tree.first(pre, "code")
     elements: list[Element] = [pre, *([code] if code is not None else [])]
-    above = pre.parent
+    ancestor = pre.parent
     for _ in range(_LANGUAGE_ANCESTORS):
-        if above is None or not above.is_element_node or above.tag in ("body", "main", "article"):
+        if ancestor is None or not ancestor.is_element_node or ancestor.tag in ("body", "main", "article"):
             break
-        elements.append(above)
-        above = above.parent
+        elements.append(ancestor)
+        ancestor = ancestor.parent
     for element in elements:
         attributes = element.attributes
-        named = (attributes.get("class") or "", attributes.get("data-syntaxhighlighter-params") or "")
-        in_classes = _class_languages(" ".join(named), element.tag in ("figure", "pre"))
+        names = f"{attributes.get('class') or ''} {attributes.get('data-syntaxhighlighter-params') or ''}"
+        in_classes = _class_languages(names, element.tag in ("figure", "pre"))
         for name in (*(attributes.get(key) for key in _ATTRIBUTES), *in_classes):
             if name and name.lower() not in _NO_LANGUAGE:
                 return name
-    only = (code.attributes.get("class") or "") if code is not None else ""  # as TypeDoc and YARD write it
-    return only if _ONE_NAME.fullmatch(only) and only not in _NO_LANGUAGE else ""
+    only_class = (code.attributes.get("class") or "") if code is not None else ""  # as TypeDoc and YARD write it
+    return only_class if _ONE_NAME.fullmatch(only_class) and only_class not in _NO_LANGUAGE else ""
 
 
-def _class_languages(names: str, is_code: bool) -> list[str]:
-    """The languages that classes may name; those of a figure or code as Hexo writes them."""
+def _class_languages(names: str, is_figure_or_pre: bool) -> list[str]:
+    """The languages that classes may name. Hexo writes ``highlight LANGUAGE`` at a ``<figure>`` or ``<pre>``."""
     parts = names.replace(";", " ").split()
-    named = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
-    for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code", *(("highlight",) if is_code else ())):
+    languages = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
+    marks = ("sourceCode", "hljs", "brush:", "src", "makeup", "code", *(("highlight",) if is_figure_or_pre else ()))
+    for mark in marks:
         if mark in parts:
-            named += parts[parts.index(mark) + 1 :][:1]
-    return named
+            languages += parts[parts.index(mark) + 1 :][:1]
+    return languages

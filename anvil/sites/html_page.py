@@ -1,4 +1,4 @@
-"""A page of a site: what its HTML says about it, and its content as Markdown, made from the HTML or by the site."""
+"""A page of a site: facts about it, and its content as Markdown, which is made from the HTML or written by the site."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.
 # "Page | Site", "Page - Site", "Page :: Site" and the like
 _TITLE_SEPARATOR = re.compile("\\s+(?:::|[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-])\\s+")
 _BANNER = "#banner, [role=banner], [class*=brand i], [class*=logo i]"
-"""What has the name of the site."""
+"""Elements that may have the name of the site."""
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _SCRIPTS = "script[src], script[type=module]"
 _WAITING = frozenset({"loading", "please", "wait"})
-"""The words of a page whose text is not made yet."""
+"""The words of a page whose text is made by scripts."""
 
 
 class PageContent(NamedTuple):
-    """A page as readers see it: its content, its headings in order, and what is known of it."""
+    """The content of a page as Markdown, its headings in order, and facts about it."""
 
     markdown: str
     headings: tuple[Heading, ...]
@@ -53,8 +53,8 @@ class PageContent(NamedTuple):
 
 
 def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
-    """Read a page. Raises :class:`html_tree.Unreadable` when it is too deep, and :class:`ConfigError` for an invalid
-    selector of ``rules``."""
+    """Read a page. Raises :class:`html_tree.Unreadable` if it would take long to parse, and :class:`ConfigError` for a
+    CSS selector of ``rules`` that is not valid."""
     tree = html_tree.parse(html)
     generator = generator_of(tree)
     content = content_of(tree, rules, generator)
@@ -82,7 +82,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
 
 
 def _has_text(tree: Tree) -> bool:
-    """Whether a reader sees any text without scripts, also around the content, but that it is loading."""
+    """Whether a page has any text without scripts, in the content or around it. "Loading" and the like do not count."""
     inert = html_tree.ids(html_tree.select(tree, ", ".join(sorted(INERT))))
     return tree.body is not None and not _WAITING.issuperset(words(text_of(tree.body, inert)))
 
@@ -102,27 +102,32 @@ def _meta(metas: Iterable[Mapping[str, str | None]], name: str, key: str = "name
 
 
 def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> str:
-    """What the generator's ``title`` selects, if it has one. Else the h1 of the content that ``<title>`` is, or the
-    first; else ``<title>`` without the name of the site: the first that says something."""
+    """The title of a page: the text that the generator's ``title`` selects, else an h1 of the content, else the part of
+    ``<title>`` that is not the name of the site.
+
+    Of several h1, it is the one that begins ``<title>``, else the first. An h1 such as "README", which says nothing, is
+    used only if ``<title>`` says nothing either.
+    """
     if generator.title and (element := html_tree.first(tree, generator.title)) is not None:
         ignored = html_tree.ids(html_tree.select(element, generator.ignore)) if generator.ignore else frozenset()
-        if given := text_of(element, ignored):
-            return _TITLE_SEPARATOR.split(given)[0] if element.tag == "title" else given
+        if selected := text_of(element, ignored):
+            return _TITLE_SEPARATOR.split(selected)[0] if element.tag == "title" else selected
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     parts = [part for part in _TITLE_SEPARATOR.split(title) if part] or [title]
-    top = [heading.text for heading in headings if heading.level == 1 and heading.text]
-    first = next((text for text in top if text == parts[0]), top[0] if top else "")
-    if not says_nothing(first):
-        return first
-    # the part that is a heading, or has the first one; else the last behind the name of the site, or the first
-    letters = dict.fromkeys(bare(heading.text) for heading in headings if heading.text and not top)
-    named = [part for part in parts if bare(part) in letters]
-    named += [part for part in parts if letters and next(iter(letters)) in bare(part)]
-    banners = outermost(html_tree.select(tree, _BANNER)) if len(parts) > 1 else []  # a text once, however deep it is
-    of_site = [bare(element.text()) for element in banners]
-    in_banner = [any(bare(part) in name for name in of_site) for part in (parts[0], parts[-1])]
-    short = [*named, parts[-1 if in_banner == [True, False] else 0]][0]
-    return first if first and says_nothing(short) else short
+    top_headings = [heading.text for heading in headings if heading.level == 1 and heading.text]
+    top = next((text for text in top_headings if text == parts[0]), top_headings[0] if top_headings else "")
+    if not says_nothing(top):
+        return top
+    # A page without h1: the part that is one of its headings, or that contains the first heading.
+    names = dict.fromkeys(bare(heading.text) for heading in headings if heading.text and not top_headings)
+    candidates = [part for part in parts if bare(part) in names]
+    candidates += [part for part in parts if names and next(iter(names)) in bare(part)]
+    # Else the first part, or the last where the first is in the banner of the site.
+    banners = outermost(html_tree.select(tree, _BANNER)) if len(parts) > 1 else []  # outermost: each text once
+    banner_texts = [bare(element.text()) for element in banners]
+    in_banner = [any(bare(part) in text for text in banner_texts) for part in (parts[0], parts[-1])]
+    candidates.append(parts[-1 if in_banner == [True, False] else 0])
+    return top if top and says_nothing(candidates[0]) else candidates[0]
 
 
 def _text(element: Element | None) -> str:
@@ -130,8 +135,8 @@ def _text(element: Element | None) -> str:
 
 
 class PageLink(NamedTuple):
-    """A link or an image of a page: what it leads to as written, its text or alternative text, and whether it is in the
-    page's content, not around it."""
+    """A link or an image of a page. ``target``: its address as written. ``text``: its text or alternative text.
+    ``is_content``: it is in the content of the page, not around it."""
 
     target: str
     text: str
@@ -140,8 +145,11 @@ class PageLink(NamedTuple):
 
 
 class HtmlLinks(NamedTuple):
-    """``ids``: of all elements. ``text``: that of the content, its white space single blanks. ``is_redirect``: the page
-    only leads to another."""
+    """The links and ids of a page.
+
+    ``ids``: the ids of all elements, and the names of anchors. ``text``: the text of the content, with single spaces.
+    ``is_redirect``: the page only leads to another one.
+    """
 
     ids: frozenset[str]
     links: tuple[PageLink, ...]
@@ -150,7 +158,7 @@ class HtmlLinks(NamedTuple):
 
 
 def read_links(html: bytes | str, rules: PageRules = NO_RULES) -> HtmlLinks:
-    """Read a page. Raises :class:`html_tree.Unreadable` when it is too deep."""
+    """Read the links of a page. Raises :class:`html_tree.Unreadable` if it would take long to parse."""
     tree = html_tree.parse(html)
     roots = content_of(tree, rules).roots
     inside = html_tree.ids([element for root in roots for element in html_tree.select(root, "a[href], img[src]")])
@@ -171,26 +179,27 @@ def read_links(html: bytes | str, rules: PageRules = NO_RULES) -> HtmlLinks:
 _TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
 _HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
 MIN_PASSAGE_WORDS = 8
-"""Words of a passage that is looked for in other pages."""
-# Marks of Markdown whose letters and numbers are no words of the page: languages of code, numbers of lists and notes,
+"""Words that a passage needs, so that it is looked for in other pages."""
+# Marks of Markdown whose letters and numbers are not words of the page: languages of code, numbers of lists and notes,
 # kinds of admonitions, targets of links.
 _FENCE = re.compile(r"(?:(?:[-*+]|\d+\.)\s+)*(`{3,})")
 _MARKER = re.compile(r"^[ >]*(?:(?:-|\d{1,9}\.) +)*(?:\[![A-Z]+\]|\[\^[^\]]+\]:|\d{1,9}\. |-+$|(?:- )*\[[x ]\] )?")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _EMPHASIS = re.compile(r"(?<!\\)(\*\*|~~|\*)(?=\S)(.*?\S)\1")
 _PLACEHOLDER = "\ufdd0"
-"""For a code span, whose marks are text. No character of Unicode."""
+"""Stands for a code span while other marks are removed, because marks in code are text. Unicode has no such
+character."""
 _LINK = re.compile(r"(?<!\\)(!?)\[((?:\\.|[^\[\]\\])*)\]\([^()\s]*\)")
 _TARGET = re.compile(r"\]\([^()\s]*\)")
 _HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)
 MAX_FOLDERS_ABOVE = 4
-"""Folders of an address in which the site may be published."""
+"""Folders at the begin of an address that may be the path at which the site is published."""
 
 
 def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
-    """The paths at which the Markdown may be that an HTML file names: ``<link rel=alternate type="text/markdown">``.
+    """The paths in the site at which the Markdown of a page may be, by its ``<link type="text/markdown">``.
 
-    The address may begin with folders in which the site is published, so there are several.
+    There are several, because the address may begin with the folders in which the site is published.
     """
     link = _TWIN_LINK.search(data) if b"text/markdown" in data else None
     target = _HREF.search(link[0]) if link else None
@@ -198,7 +207,7 @@ def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
         return ()
     href = unescape((target[1] or target[2] or target[3] or b"").decode("utf-8", "replace"))
     try:
-        # ".invalid" is no domain (RFC 2606): where the site will be is not known, and the host is dropped
+        # The address of the site is not known. Any host will do, because only the path is used.
         address = unquote(urlsplit(urljoin(f"https://site.invalid/{quote(path)}", href)).path)
     except ValueError:
         return ()
@@ -209,14 +218,14 @@ def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
 
 
 def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageContent:
-    """Read an HTML file. ``twin``: the Markdown that the site has of this page, which is used if it says the same. A
-    page without text has no Markdown."""
+    """Read an HTML file. ``twin``: the Markdown file that the site has of this page. It is used if it has the same
+    words. A page without text has empty Markdown."""
     try:
         markdown, headings, facts = read_page(data, rules)
     except html_tree.Unreadable as error:
         return PageContent("", (), PageFacts(problem=str(error)))
-    if twin is not None and (same := _said_by(twin, markdown)) is not None:
-        markdown, facts = same, facts._replace(images=())  # it has its images in the text
+    if twin is not None and (twin_text := _twin_with_same_words(twin, markdown)) is not None:
+        markdown, facts = twin_text, facts._replace(images=())  # its text contains the images
     values = [markdown, headings, facts.title, facts.description, facts.language]
     digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
     heading_digests = " ".join(site_pages.short_digest(heading.text) for heading in headings)
@@ -225,57 +234,58 @@ def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageCon
 
 
 def _passages(markdown: str) -> str:
-    """The texts between the headings of a page, in short: digest and number of words of all of them together, then of
-    each that is long enough to be looked for."""
+    """The value of :attr:`PageFacts.passages`. A passage is the text between two headings, written as its digest and
+    its number of words. The first is the whole text of the page; the others are the passages that are long enough."""
     bodies = [markdown_words(body) for body in _HEADING_LINE.split(markdown)]
     whole = [word for body in bodies for word in body]
     passages = (whole, *(body for body in bodies if len(body) >= MIN_PASSAGE_WORDS))
     return " ".join(f"{site_pages.short_digest(' '.join(passage))}{len(passage)}" for passage in passages)
 
 
-def _said_by(twin: bytes, markdown: str) -> str | None:
+def _twin_with_same_words(twin: bytes, markdown: str) -> str | None:
+    """The text of a Markdown file without front matter; None if it has other words than ``markdown``."""
     try:
         text = twin.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
     _, begin = front_matter.split(text)
-    return text[begin:] if _say_the_same(markdown, text[begin:]) else None
+    return text[begin:] if _have_same_words(markdown, text[begin:]) else None
 
 
 def markdown_words(text: str) -> list[str]:
-    """The words that readers of Markdown see: without the targets of links, the languages of code, and the marks of
-    footnotes and admonitions. Escaped characters are text."""
+    """The words of Markdown that readers see, without the targets of links, the languages of code, and the marks of
+    footnotes and admonitions."""
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
-        bare = line.lstrip(" >")
-        marks = _FENCE.match(bare)
+        unquoted = line.lstrip(" >")
+        opening = _FENCE.match(unquoted)
         if fence:
-            if bare.rstrip() == fence:
+            if unquoted.rstrip() == fence:
                 fence = ""
             else:
                 lines.append(line)
-        elif marks:
-            fence = marks[1]
+        elif opening:
+            fence = opening[1]
         else:
             lines.append(_without_marks(_MARKER.sub("", line)))
     return words("\n".join(lines))
 
 
 MAX_DIFFERENT_SHARE = 0.02
-"""The share of words in which two texts that say the same may differ."""
+"""The share of its words in which the Markdown of a site may differ from that made of the HTML."""
 
 
-def _say_the_same(left: str, right: str) -> bool:
-    """Whether two pieces of Markdown have the same words, nearly."""
+def _have_same_words(left: str, right: str) -> bool:
+    """Whether two pieces of Markdown have nearly the same words, in any order."""
     first, second = Counter(markdown_words(left)), Counter(markdown_words(right))
     different = (first - second) + (second - first)
     return different.total() <= MAX_DIFFERENT_SHARE * (first.total() + second.total()) / 2
 
 
 def _without_marks(line: str) -> str:
-    """A line without the marks of code, emphasis and links. They do not separate words: "`int`s" and "[int](a.md)s" are
-    one. Images do."""
+    """A line without the marks of code, emphasis, links and images. "`int`s" and "[int](a.md)s" are one word; an image
+    is separated from the words around it."""
     if not any(mark in line for mark in ("`", "*", "~", "](")):
         return line
     spans = [span[2] for span in _CODE_SPAN.finditer(line)]
@@ -286,5 +296,5 @@ def _without_marks(line: str) -> str:
     while (unmarked := _EMPHASIS.sub(r"\2", bare)) != bare:
         bare = unmarked
     first, *others = bare.split(_PLACEHOLDER)
-    # not strict: a link's target that had a code span in it is gone with it
+    # not strict: a code span in the target of a link was removed with the target
     return first + "".join(code + text for code, text in zip(spans, others, strict=False))

@@ -1,7 +1,7 @@
-"""The content of a page as Markdown, with its headings and their ids.
+"""HTML to Markdown: the content of a page, with its headings and their ids.
 
-One pass over the elements, without recursion. What has no form in Markdown keeps its text: each word of the content is
-in the Markdown, in the same order.
+The elements are converted in one pass without recursion. An element that Markdown has no form for keeps its text: each
+word of the content is in the Markdown, in the same order.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from anvil.sites.html_elements import (
     callout_title,
     code_text,
     entry_of,
+    is_callout_title,
     is_code,
     is_code_group,
     is_in_footnotes,
+    is_layout_table,
     is_list_of_sections,
-    is_titled,
     language_of,
 )
-from anvil.sites.html_tables import Table, is_layout
 from anvil.sites.html_tree import Element, classes
+from anvil.sites.markdown_tables import Table
 from anvil.sites.markdown_writer import MarkdownWriter
 from anvil.sites.page_content import (
     CODE,
@@ -51,9 +52,10 @@ _BLOCKS = EDGES | {"colgroup", "optgroup", "search"}
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
 _TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
 _TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content"})
-"""Classes of the tabs of Asciidoctor, pymdownx, Rspress and Writerside, whose label is an attribute."""
+"""Classes of the tabs of Asciidoctor, pymdownx, Rspress and Writerside. In Writerside the label of a tab is its
+attribute ``data-title``."""
 _NUMBER = re.compile(r"[\[\]()^\s]+")
-"""What is around the number of a note: [1], (1), ^1."""
+"""The signs around the number of a footnote: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
 _MEMBER_CELLS = re.compile("mem(?:Templ)?Item")  # the type of a member and its name, in Doxygen
 _TEX = "annotation[encoding='application/x-tex']"
@@ -62,8 +64,10 @@ _DELIMITED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$", re.S)
 
 
 class Converted(NamedTuple):
-    """Markdown, and the headings and images of the page in order. Headings in lists and tables, and those in quotes
-    that have no id, are no sections."""
+    """The Markdown of a page, with its headings and images in order.
+
+    These headings begin no section and are left out: those in lists and tables, and those in quotes without an id.
+    """
 
     markdown: str
     headings: tuple[Heading, ...]
@@ -71,7 +75,10 @@ class Converted(NamedTuple):
 
 
 def to_markdown(content: Content) -> Converted:
-    anchored = [each for root in content.roots for each in html_tree.select(root, _ANCHORED) if not is_titled(each)]
+    """Convert the content of a page."""
+    anchored = [
+        each for root in content.roots for each in html_tree.select(root, _ANCHORED) if not is_callout_title(each)
+    ]
     converter = _Converter(content, around(anchored))
     for root in content.roots:
         converter.add(root)
@@ -81,8 +88,8 @@ def to_markdown(content: Content) -> Converted:
 
 @dataclass(slots=True)
 class _List:
-    """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``end``: the
-    size of the Markdown at which an item needs no empty line in front; -1 for none."""
+    """An open list. ``number``: the number of its next item; None for bullets. ``notes``: its items are footnotes.
+    ``end``: an item that begins at this size of the Markdown has no empty line before it; -1 for none."""
 
     number: int | None = None
     notes: bool = False
@@ -91,13 +98,16 @@ class _List:
 
 
 class _Converter:
+    """Markdown of the elements of a page, written as they are visited."""
+
     def __init__(self, content: Content, with_headings: frozenset[int]) -> None:
         self.writer = MarkdownWriter()
         self.headings: list[Heading] = []
         self._skipped = set(content.skipped)
         self._entries = content.entries
         self._with_headings = with_headings
-        """Elements with headings that have an id. A quote of these has no marks, so that its headings are sections."""
+        """Elements that contain a heading with an id. A quote among them is written without marks, so that its headings
+        are sections."""
         self._ends: list[tuple[int, Callable[[], object]]] = []
         self._lists: list[_List] = []
         self._tables: list[Table] = []
@@ -105,10 +115,11 @@ class _Converter:
         self._level = 0
         self._entry_level = 0
         self._entry_levels: dict[int, int] = {}
-        """Element with entries of an API -> the level of the heading above them. Headings in an entry are below its."""
+        """Element with entries of an API -> the level of the heading above the entries. All entries in it are one level
+        below, and headings in an entry are below the entry."""
 
     def add(self, root: Element) -> None:
-        """Write the content of an element."""
+        """Write the content of a root element."""
         # Without recursion: elements can be a thousand deep (html_tree.MAX_DEPTH), which Python's stack may not hold.
         end = root.mem_id
         node = root.child
@@ -128,7 +139,7 @@ class _Converter:
         self._flush_labels()
 
     def _begin(self, node: Element) -> Element | None:
-        """Write the begin of a node. Returns its first child if that is to be written too."""
+        """Write the begin of a node. Returns the child to continue with, or None if the node is done."""
         if node.mem_id in self._skipped:
             return None
         if node.is_text_node:
@@ -211,9 +222,10 @@ class _Converter:
         return False
 
     def _math(self, node: Element, display: bool) -> bool:
-        """Write the source of a formula. Returns whether there is one."""
+        """Write the TeX source of a formula. Returns whether it has one."""
+        alternative = (node.attributes.get("alttext") or "") if node.tag == "math" else ""
         tex = html_tree.first(node, _TEX)
-        source = tex.text() if tex is not None else (node.attributes.get("alttext") or "") if node.tag == "math" else ""
+        source = tex.text() if tex is not None else alternative
         if not source:
             delimited = _DELIMITED.fullmatch(self._text_in_code(node).strip())
             if delimited is None:
@@ -237,13 +249,13 @@ class _Converter:
         return True
 
     def _division(self, node: Element) -> bool:
-        """A ``<div>`` or another element that may be an admonition, tabs, a formula or footnotes."""
+        """Write a ``<div>`` or the like, which may be tabs, code, a table, an admonition, a formula or a footnote."""
         self.writer.end()
         attributes = node.attributes
         names = (attributes.get("class") or "").split()
         role = attributes.get("role")
         if role or names:
-            # tabs of VitePress ("vp-code-group"), and those that a role or class names
+            # labels of tabs by their role or class, or in VitePress by the group that they are in
             has_labels = role == "tablist" or not _TAB_LISTS.isdisjoint(names)
             if has_labels or ("tabs" in names and is_code_group(node.parent)):
                 self._tab_labels(node)
@@ -278,10 +290,10 @@ class _Converter:
             self.writer.text(self._text(title))
             text = self.writer.close_line()
             self._skipped.add(title.mem_id)
-        is_open = node.mem_id in self._with_headings  # the quote ends with its title
+        is_only_title = node.mem_id in self._with_headings  # the rest is not quoted, so that its headings are sections
         self.writer.open_container("> ", "> ")
-        self.writer.block([f"[!{kind.upper()}] {text}".rstrip()], tight=not text and not is_open)
-        if is_open:
+        self.writer.block([f"[!{kind.upper()}] {text}".rstrip()], tight=not text and not is_only_title)
+        if is_only_title:
             self.writer.close_container()
             self._at_end(node, self.writer.end)
         else:
@@ -305,7 +317,7 @@ class _Converter:
         return False
 
     def _bold_line(self, text: str) -> None:
-        """A label, such as that of a tab, as a paragraph."""
+        """Write a label, such as that of a tab, as a bold paragraph."""
         self.writer.end()
         if text:
             self.writer.open_span("**")
@@ -343,7 +355,7 @@ class _Converter:
 
     def _label(self, node: Element) -> bool:
         is_in_set = node.parent is not None and "tabbed-set" in classes(node.parent)
-        # tabs of sphinx-design and sphinx-inline-tabs, and of pymdownx in its older form, are labels of radio buttons
+        # Tabs of sphinx-design, sphinx-inline-tabs and old pymdownx are labels of radio buttons.
         if is_in_set or not {"sd-tab-label", "tab-label"}.isdisjoint(classes(node)):
             self._bold_line(self._text(node))
             return False
@@ -381,7 +393,7 @@ class _Converter:
         self._at_end(node, end)
 
     def _flush_labels(self) -> None:
-        """Write the labels without a panel."""
+        """Write the labels of tabs that have no panel."""
         while self._tabs[-1]:
             self._bold_line(self._tabs[-1].popleft())
 
@@ -421,7 +433,7 @@ class _Converter:
             return self._block(node)
         self.writer.end()
         current = self._lists[-1]
-        if current.in_item:  # the list of this item was left out of the content
+        if current.in_item:  # its own list was not opened, as a list of sections is not: it is no item of ``current``
             return self._block(node)
         mark = "- "
         if current.number is not None:
@@ -438,15 +450,17 @@ class _Converter:
     def _close_item(self, current: _List) -> None:
         if current.in_item:
             item = self.writer.close_container()
-            # an item of several blocks has a blank line after it
+            # the next item is directly below, unless this one has several blocks
             if item.begun:
                 current.end = self.writer.size if item.blocks <= 1 else -1
-            elif current.number is not None:  # it is not there, and the next number may be the first
+            elif current.number is not None:
+                # This item was empty and is not written. If it was the first, the list begins with another number than
+                # 1, which needs an empty line before it.
                 current.end = -1
             current.in_item = False
 
     def _note(self, node: Element, label: Element | None) -> None:
-        """A footnote that is an element of its own, with its label."""
+        """Open a footnote that is an element of its own. ``label``: the element with its number."""
         number = _NUMBER.sub("", label.text()) if label is not None else ""
         if label is not None and number:
             self._skipped.add(label.mem_id)
@@ -475,33 +489,36 @@ class _Converter:
         def end() -> None:
             line = self.writer.close_line()
             if line:
-                is_marked = "**" in line or line.endswith("\\")  # other marks around it would not be read as marks
-                self.writer.block([line if is_marked else f"**{line}**"], tight=True)
+                cannot_be_bold = "**" in line or line.endswith("\\")  # Markdown would not read marks around it as bold
+                self.writer.block([line if cannot_be_bold else f"**{line}**"], tight=True)
 
         self._at_end(node, end)
         return True
 
     def _entry(self, node: Element) -> None:
-        """What begins an entry of an API: its name is a heading, one level below those around the entry."""
+        """Write the begin of an entry of an API: its name as a heading one level below the heading above it, and its
+        signature."""
         self.writer.end()
-        around_it = node.parent
-        name, anchor, text = entry_of(node, self._skipped)
-        # what the page is, below its title; Sphinx has the anchor of the name there
+        parent = node.parent
+        name, anchor, signature = entry_of(node, self._skipped)
+        # The entry that the page is about, below a title with its name, gets no second heading. In Sphinx it does: only
+        # the entry has the anchor there.
         is_title = "sig" not in classes(node) and [heading.text for heading in self.headings] == [name]
-        if name and around_it is not None and not is_title:
-            level, outer = self._entry_levels.setdefault(around_it.mem_id, self._level), self._entry_level
+        if name and parent is not None and not is_title:
+            level, outer = self._entry_levels.setdefault(parent.mem_id, self._level), self._entry_level
 
             def end() -> None:
                 self._level, self._entry_level = level, outer
 
-            self._at_end(around_it, end)
+            self._at_end(parent, end)
             self._level = self._entry_level = min(6, max(1, level) + 1)
             self._add_heading(self._level, anchor, name, self._code_line(name))
-        if text != name or is_title:
-            self.writer.raw(self._code_line(text))
+        if signature != name or is_title:
+            self.writer.raw(self._code_line(signature))
             self.writer.end()
 
     def _code_line(self, text: str) -> str:
+        """A text as inline code, for a line of its own."""
         self.writer.open_line(plain=True)
         self.writer.code(text)
         return self.writer.close_line()
@@ -510,11 +527,11 @@ class _Converter:
 
     def _table(self, node: Element) -> bool:
         self.writer.end()
-        if "memname" in classes(node):  # a signature in pages of Doxygen, each parameter a row
+        if "memname" in classes(node):  # a signature in pages of Doxygen, with a row for each parameter
             self.writer.raw(self._code_line(self._text(node)))
             self.writer.end()
             return False
-        self._tables.append(Table(node.mem_id, self.writer.in_line or is_layout(node)))
+        self._tables.append(Table(node.mem_id, self.writer.in_line or is_layout_table(node)))
         self._at_end(node, self._close_table)
         return True
 
@@ -562,4 +579,4 @@ _HANDLERS: dict[str, _Handler] = {
     "table": _Converter._table,
     "tr": _Converter._row,
 }
-"""Element -> the method that writes its begin, and says whether its content is written too."""
+"""Tag -> the method that writes the begin of such an element and returns whether to write its content too."""

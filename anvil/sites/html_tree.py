@@ -1,7 +1,7 @@
-"""HTML to a tree, and walks over it: the only module that imports the HTML parser.
+"""The HTML parser: the tree of a page, limits on pages that would take long to parse, and walks over a tree.
 
-The parser is Lexbor, which builds the tree that a browser builds, also for broken HTML. Elements are never removed from
-a tree, only skipped in walks, because a removed one leaves pointers behind.
+This is the only module that imports the parser, Lexbor. It builds the tree that a browser builds, also for broken HTML.
+Elements are skipped in walks and never removed from a tree, because pointers to a removed element would crash.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ Element = LexborNode
 Tree = LexborHTMLParser
 
 MAX_DEPTH = 1_000
-"""Elements inside each other. Browsers stop at about 512. The parser's time grows with the depth of each element."""
+"""Depth of elements inside each other. Browsers stop at about 512. The parser needs more time for each deeper one."""
 MAX_OPEN_FORMATS = 50
-"""``<b>``, ``<a>`` and the like inside each other. The parser repeats those that are open in each paragraph."""
+"""Depth of ``<b>``, ``<a>`` and the like inside each other. The parser repeats the open ones in each paragraph."""
 MAX_ATTRIBUTES = 1_000
-"""Attributes of a tag. The parser compares each with all before it."""
+"""Attributes of a tag. The parser compares each one with all before it."""
 MAX_OPTIONS = 10_000
-"""Elements ``<option>`` of a page. The parser's time grows with their square."""
+"""Elements ``<option>`` of a page. The parser's time grows with the square of their number."""
 _EQUAL_FORMATS = 3
-"""Elements with one name and the same attributes that a browser keeps open: the "Noah's Ark clause" of HTML."""
+"""Elements with the same name and attributes that a browser keeps open, by the "Noah's Ark clause" of HTML."""
 _MAX_STEPS = 20_000_000
-"""Open elements that are looked at for all end tags of a page; two seconds."""
+"""Open elements that :func:`_depth` compares with end tags, for a whole page. It takes two seconds."""
 _MIN_ATTRIBUTE_CHARS = 40_000
 _MIN_DEEP_TAGS = 20_000
 _MIN_FORMAT_TAGS = 5_000
-"""Pages with fewer tags or characters are parsed whatever they are: it takes two seconds at most."""
-_NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
+"""Pages with fewer characters or tags are parsed without these counts, since that takes two seconds at most."""
+_NAME_END = rb"(?![a-z0-9:-])"  # this pattern and those below expect HTML in lower case
 _SPACE = rb"\t\n\f\r "
 _GAP = rb"[%b/]+" % _SPACE
 _ATTRIBUTE = rb"""[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?""" % ((_SPACE,) * 6)
 _ATTRIBUTES = rb"(?:%b|%b)*>?" % (_GAP, _ATTRIBUTE)
-"""The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again."""
+"""The rest of a tag after its name, as browsers read it. It matches any text, so the pattern never backtracks."""
 _RAW_NAME = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%b/>])" % _SPACE
 _MARKUP = re.compile(
     rb"(?P<comment><!--)(?:-?>|.*?(?:--!?>|\Z))"
@@ -47,54 +47,55 @@ _MARKUP = re.compile(
     % (_RAW_NAME, _ATTRIBUTES, _SPACE, _ATTRIBUTES, _RAW_NAME, _SPACE, _ATTRIBUTES),
     re.S,
 )
-"""Comments; elements whose content is text; other tags, in which neither begins."""
+"""One of: a comment; an element whose content is text; up to 500 other tags with the text after them."""
 _DOUBT = re.compile(rb"<(?:(?:svg|math)%b|!\[cdata\[)" % _NAME_END)
-"""The begin of a drawing or a formula, in which elements that are raw elsewhere have elements, or of text in it."""
+"""The begin of a drawing, a formula or a CDATA section. In these, an element such as ``<style>`` may contain elements,
+although its content is text elsewhere."""
 _MAX_HIDDEN = 1_000
-"""Tags after the first doubt that may be taken for text."""
+"""Tags after the first match of :data:`_DOUBT` that may be removed as text."""
 _TAG = re.compile(
     rb"<(?:(?P<end>/?)(?P<name>[a-z][^%b/>]*)(?P<rest>%b)|(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _ATTRIBUTES)
 )
-"""A tag as browsers read it, or what they take for a comment."""
+"""A tag as browsers read it, or markup that they read as a comment."""
 _EACH_ATTRIBUTE = re.compile(_ATTRIBUTE)
-"""An attribute of a tag with its value, in which there may be blanks and slashes."""
+"""An attribute of a tag with its value, which may have blanks and slashes."""
 _FORMATS = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 _NO_CONTENT = frozenset(
     b"area base basefont bgsound body br col embed frame head hr html img input keygen link meta param source track "
     b"wbr".split()
 )
-"""Elements that have no content, or are there once whatever the page says."""
+"""Elements that have no content, or that a tree has once however many tags a page has."""
 _ENDED_BY: dict[bytes, bytes] = {
     name: kind
     for kind in (b"p", b"li", b"dd dt", b"td th", b"tr", b"tbody thead tfoot", b"option", b"optgroup", b"rb rp rt rtc")
     for name in kind.split()
 }
-"""Elements that the next one of their kind ends. They do not count as deep."""
+"""Element -> the elements that its start tag ends. These elements do not count for the depth."""
 _ONLY_IN_TABLES = frozenset(b"caption colgroup tbody td tfoot th thead tr".split())
 _BLOCKS = frozenset(
     b"address article aside blockquote button center details dialog dir div dl fieldset figcaption figure footer form "
     b"h1 h2 h3 h4 h5 h6 header hgroup listing main menu nav ol pre search section summary ul".split()
 )
 _SCOPES = frozenset(b"applet caption marquee object table td template th".split())
-"""An end tag of an element outside of these does not end them."""
+"""Barriers: an end tag inside one of these does not end an element outside of it."""
 _SPECIAL = _BLOCKS | _SCOPES | _ENDED_BY.keys() - {b"option", b"optgroup", b"rb", b"rp", b"rt", b"rtc"}
-"""An end tag of an ordinary element, such as ``</span>``, does not end these."""
+"""Barriers for the end tag of an ordinary element, such as ``</span>``."""
 _CONTAINERS = _BLOCKS | {b"applet", b"caption", b"marquee", b"object", b"table", b"template"}
 _DRAWN = frozenset(
     b"g path circle rect line polyline polygon ellipse use stop image text tspan defs lineargradient radialgradient "
     b"clippath mask marker symbol pattern animate svg".split()
 )
-"""Elements of drawings, which have no content if their tag ends in ``/>``."""
+"""Elements of drawings. They have no content if their tag ends in ``/>``."""
 
 
 class Unreadable(ValueError):
-    """A page that is not parsed; the message is the reason."""
+    """The error for a page that would take long to parse. The message is the reason."""
 
 
 def parse(html: bytes | str) -> Tree:
-    """The tree of a page, or of a part of one. Raises :class:`Unreadable` for one that would take long to parse: with
-    elements too deep, too many options, or too many attributes."""
-    # "replace": half of a surrogate pair, which the parser cannot take
+    """The tree of a page or of a part of one. Raises :class:`Unreadable` if it would take long to parse: its elements
+    are too deep, or it has too many options or attributes."""
+    # "replace": the parser cannot take half of a surrogate pair
     text = characters.decoded(html) if isinstance(html, bytes) else html.encode("utf-8", "replace").decode("utf-8")
     text = text.removeprefix("\ufeff")  # a byte order mark
     tags = text.count("<")
@@ -106,15 +107,15 @@ def parse(html: bytes | str) -> Tree:
 def _ensure_quick(data: bytes, tags: int) -> None:
     if data.count(b"<option") > MAX_OPTIONS:
         raise Unreadable(f"its HTML has more than {MAX_OPTIONS:,} elements <option>")
-    # The count is made twice where it is too large: first quickly, then without what may have been counted wrongly.
+    # The quick count may include tags in comments and scripts. If it is too large, it is made again without these.
     if _has_many_attributes(data) and _has_many_attributes(_without_raw(data)):
         raise Unreadable(f"its HTML has a tag with more than {MAX_ATTRIBUTES:,} attributes")
     if tags < _MIN_FORMAT_TAGS:
         return
-    bare = _without_raw(data)
-    if _open_formats(bare) > MAX_OPEN_FORMATS:
+    tags_only = _without_raw(data)
+    if _open_formats(tags_only) > MAX_OPEN_FORMATS:
         raise Unreadable(f"its HTML has more than {MAX_OPEN_FORMATS:,} elements such as <b> inside each other")
-    if tags >= _MIN_DEEP_TAGS and _depth(bare) > MAX_DEPTH:
+    if tags >= _MIN_DEEP_TAGS and _depth(tags_only) > MAX_DEPTH:
         raise Unreadable(f"its HTML has more than {MAX_DEPTH:,} elements inside each other")
 
 
@@ -126,8 +127,8 @@ def _has_many_attributes(data: bytes) -> bool:
 
 
 def _open_formats(data: bytes) -> int:
-    """How many elements such as ``<b>`` are open at once. Only its own end tag ends one, and the parser knows three of
-    those that are equal."""
+    """The greatest number of elements such as ``<b>`` that are open at once. Only its own end tag ends one. Of equal
+    ones, three count (:data:`_EQUAL_FORMATS`). Counting stops above :data:`MAX_OPEN_FORMATS`."""
     deepest = count = 0
     tags_of: dict[bytes, list[bytes]] = {name: [] for name in _FORMATS}
     for is_end, name, rest in _TAG.findall(data):
@@ -147,12 +148,13 @@ def _open_formats(data: bytes) -> int:
 
 
 def _depth(data: bytes) -> int:
-    """How deep elements get, at least as deep as in the parser's tree: as there, an end tag that fits no open element
-    ends none. Raises :class:`Unreadable`."""
+    """The greatest depth of elements, which is never less than that in the parser's tree. Counting stops above
+    :data:`MAX_DEPTH`. Raises :class:`Unreadable` after :data:`_MAX_STEPS`."""
     open_names: list[bytes] = []
     depth = deepest = tables = steps = drawings = 0
 
     def end(kind: Container[bytes], barriers: Container[bytes]) -> None:
+        """End the last open element of a kind with all in it, unless a barrier is inside it."""
         nonlocal depth, tables, steps
         for at in range(len(open_names) - 1, -1, -1):
             steps += 1
@@ -169,7 +171,7 @@ def _depth(data: bytes) -> int:
 
     for is_end, name, rest in _TAG.findall(data):
         if name not in _DRAWN:
-            drawings = 0  # it may end the drawing
+            drawings = 0  # another element may end the drawing
         elif name == b"svg" and not _is_empty(rest):
             drawings = max(0, drawings + (-1 if is_end else 1))
         elif drawings and not is_end and _is_empty(rest):
@@ -199,35 +201,38 @@ def _depth(data: bytes) -> int:
 
 
 def _is_empty(rest: bytes) -> bool:
-    """Whether a tag ends in ``/>``, of which the slash is not part of a value. ``rest``: of the tag after its name."""
+    """Whether a tag ends in ``/>`` whose slash is not part of a value. ``rest``: the tag after its name."""
     ends = [attribute.end() for attribute in _EACH_ATTRIBUTE.finditer(rest)] if rest.endswith(b"/>") else [len(rest)]
     return max(ends, default=0) < len(rest) - 1
 
 
 def _without_raw(data: bytes) -> bytes:
-    """HTML without comments and without elements whose content is text. Where that may have elements in truth, a page
-    may have few tags in it; the others are kept."""
+    """HTML without comments, and without elements whose content is text.
+
+    From the first match of :data:`_DOUBT` on, such content may be elements after all. There, only parts with up to
+    :data:`_MAX_HIDDEN` tags together are removed.
+    """
     doubt = _DOUBT.search(data)
-    start = len(data) if doubt is None else doubt.start()
+    doubt_start = len(data) if doubt is None else doubt.start()
     hidden = 0
 
-    def kept(markup: re.Match[bytes]) -> bytes:
-        nonlocal start, hidden
+    def replacement(markup: re.Match[bytes]) -> bytes:
+        nonlocal doubt_start, hidden
         whole, comment, raw = markup.group(0, "comment", "raw")
         if comment is None and raw is None:
             return whole
         if raw == b"script" and b"<!--" in whole and b"<script" in whole[1:]:
-            start = min(start, markup.start())  # it may go on behind its end tag
-        if markup.start() < start:
+            doubt_start = min(doubt_start, markup.start())  # this script may continue after its first end tag
+        if markup.start() < doubt_start:
             return b""
         hidden += max(0, whole.count(b"<") - 2)
         return b"" if hidden <= _MAX_HIDDEN else whole
 
-    return _MARKUP.sub(kept, data)
+    return _MARKUP.sub(replacement, data)
 
 
 def select(root: Tree | Element, selector: str) -> list[Element]:
-    """The elements that a CSS selector matches, in document order. Raises :class:`ConfigError` for an invalid one."""
+    """The elements that a CSS selector matches, in document order. Raises :class:`ConfigError` if it is not valid."""
     try:
         return root.css(selector)
     except SelectolaxError:
@@ -235,20 +240,18 @@ def select(root: Tree | Element, selector: str) -> list[Element]:
 
 
 def first(root: Tree | Element, selector: str) -> Element | None:
-    """The first element that a valid CSS selector matches."""
+    """The first element that a CSS selector matches. The selector must be valid."""
     return root.css_first(selector, default=None)
 
 
 def ids(elements: Sequence[Element]) -> frozenset[int]:
-    """What identifies elements in their tree."""
+    """The ids that identify elements in their tree. They are unrelated to the attribute ``id``."""
     return frozenset(element.mem_id for element in elements)
 
 
 def walk(root: Element, skipped: Container[int] = frozenset()) -> Iterator[tuple[Element, bool]]:
-    """Each node under ``root`` in order: (node, whether it begins). Elements come again at their end.
-
-    ``skipped``: elements that are left out with their content.
-    """
+    """(node, whether it begins) for each node under ``root``, in order. An element comes twice: at its begin and at its
+    end. ``skipped``: elements to leave out with their content."""
     node = root.child
     if node is None:
         return
@@ -274,4 +277,5 @@ def walk(root: Element, skipped: Container[int] = frozenset()) -> Iterator[tuple
 
 
 def classes(element: Element) -> list[str]:
+    """The names in the attribute ``class``."""
     return (element.attributes.get("class") or "").split()

@@ -1,4 +1,7 @@
-"""Blocks of Markdown in lists and quotes, and paragraphs with marks in them: text in, valid Markdown out."""
+"""Markdown block by block: paragraphs with their marks, escapes, code, headings, and the nesting of lists and quotes.
+
+Tables are in :mod:`anvil.sites.markdown_tables`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from anvil.sites.site_pages import PageImage
 from anvil.text.headings import attributes
 
 MAX_NESTING = 12
-"""Lists and quotes inside each other that are written as such. Text in deeper ones continues the last of them."""
+"""Depth of lists and quotes inside each other. Text in deeper ones is written into the deepest allowed one."""
 _SPACES = re.compile(r"[ \t\r\n\f\v\xa0\u2000-\u200b\u202f\u3000\ufeff]+")
 _HARD_BREAK = "\\\n"
 _BREAKS = re.compile(r"(?: *\\\n *)+")
@@ -20,7 +23,7 @@ _BEGINS_BLOCK = re.compile(
 )
 _NUMBERED = re.compile(r"(\d{1,9})([.)](?: |$))")
 _MARK_LIKE = re.compile(r"(\\*)(<(?=[A-Za-z/!?])|\{(?=/\*)|`|\](?=\())")
-"""Text that Markdown reads as a tag, a comment of MDX, code or a link."""
+"""Text that Markdown would read as a tag, a comment of MDX, code or a link."""
 _OPEN_TAG = re.compile(r"(?<!\\)<\Z")
 _TAG_NAME = re.compile("[A-Za-z/!?]")
 _HEADING_MARKS = re.compile(r"[\\*\[\]~`]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
@@ -28,16 +31,19 @@ _WORD_END = re.compile(r"[^\W_]\Z")
 _WORD_START = re.compile(r"[^\W_]")
 _UNSAFE_IN_TARGET = {ord(character): f"%{ord(character):02X}" for character in ' ()<>"\\\n\t'}
 _IMAGE = re.compile("\ufdd0([\ufde0-\ufde9]+)([^\ufdd0\ufdd1]*)\ufdd1")
-"""The number of an image and its alternative text until it is written, in characters that Unicode has for such use. In
-the text of a page they are spaces."""
+"""The mark of an image in text that is not written yet: U+FDD0, its number, its alternative text, U+FDD1. Unicode keeps
+these characters for such internal use. U+FDD0 in the text of a page is replaced by a space."""
 _IMAGE_MARKS = re.compile("\ufdd0[\ufde0-\ufde9]+|\ufdd1")
 _IMAGE_DIGITS = {ord("0") + digit: chr(0xFDE0 + digit) for digit in range(10)}
 
 
 @dataclass(slots=True)
 class Container:
-    """A list item or a quote: what its first line begins with, and the others. ``tight``: no empty line is before it.
-    ``blocks``: how many it has, without tight ones."""
+    """An open list item or quote.
+
+    ``first``, ``rest``: what its first line and its other lines begin with. ``tight``: it has no empty line before it.
+    ``begun``: its first line is written. ``blocks``: the number of its blocks, not counting tight ones.
+    """
 
     first: str
     rest: str
@@ -48,7 +54,8 @@ class Container:
 
 @dataclass(slots=True)
 class _Span:
-    """An open inline element: its mark, where its text begins, and where a link leads."""
+    """An open inline element. ``start``: the index of its first piece. ``paragraph``: the number of the paragraph in
+    which it began. ``target``: the address of a link."""
 
     mark: str
     start: int
@@ -58,7 +65,8 @@ class _Span:
 
 @dataclass(slots=True)
 class _Line:
-    """Text that is collected instead of being written as a paragraph, such as a cell or a heading."""
+    """The pieces and spans that were open before a line such as a cell or a heading was begun. ``plain``: the line gets
+    no marks except those of code."""
 
     pieces: list[str]
     plain: bool
@@ -66,7 +74,7 @@ class _Line:
 
 
 class MarkdownWriter:
-    """Markdown, block by block. ``pieces`` of the current paragraph are written when it is ended by :meth:`end`."""
+    """Markdown that is written block by block. Text is collected in pieces until :meth:`end` writes the paragraph."""
 
     def __init__(self) -> None:
         self._out: list[str] = []
@@ -76,27 +84,28 @@ class MarkdownWriter:
         self._paragraph = 0
         self._lines: list[_Line] = []
         self._blank = False
-        """Whether an empty line is due before the next block."""
+        """Whether the next block needs an empty line before it."""
         self.size = 0
-        """Characters that are written."""
+        """The number of characters written so far."""
         self._targets: dict[str, str] = {}
-        """Number of an image in the text -> its address."""
+        """Number of an image, as it is in the text -> its address."""
         self._without_text: list[str] = []
-        """The addresses of images of the current block that have no alternative text."""
+        """The addresses of the images of the current block that have no alternative text."""
         self.images: list[PageImage] = []
-        """The images of what is written."""
-        self._unmarked = ""  # the last piece without its marks, if they may have to go
+        """The images in the Markdown written so far."""
+        self._unmarked = ""
+        """The last piece without its marks; empty if they are certain to stay. See :meth:`text`."""
 
     # --- inline --------------------------------------------------------------------------------------------
 
     def text(self, text: str) -> None:
-        """Add text as it is in the page. White space is one space."""
+        """Add text of the page. A run of white space becomes one space."""
         text = _spaced(text)
-        if self._unmarked and _WORD_START.match(text):  # marks would part a word: "**B**c"
+        if self._unmarked and _WORD_START.match(text):  # "**B**c": marks would split a word
             self._pieces[-1] = self._unmarked
         self._unmarked = ""
         if self._pieces and _OPEN_TAG.search(self._pieces[-1]) and _TAG_NAME.match(text):
-            self._pieces[-1] = f"{self._pieces[-1][:-1]}\\<"  # "List<" and "T>" of two elements
+            self._pieces[-1] = f"{self._pieces[-1][:-1]}\\<"  # "List<" in one element, "T>" in the next
         if self._lines and self._lines[-1].plain:
             text = _HEADING_MARKS.sub(lambda mark: f"\\{mark[0]}", text)
         else:
@@ -107,6 +116,7 @@ class MarkdownWriter:
         self._pieces.append(text)
 
     def raw(self, markdown: str) -> None:
+        """Add Markdown unchanged."""
         self._unmarked = ""
         self._pieces.append(markdown)
 
@@ -116,8 +126,11 @@ class MarkdownWriter:
         return "".join(self._pieces[-3:])
 
     def image(self, text: str, target: str) -> None:
-        """Add an image: its alternative text. One without is noted in :attr:`images` alone, after the block that it is
-        in. ``target``: its address, empty for one that cannot be kept."""
+        """Add an image.
+
+        The text gets its alternative text ``text``. An image without one is only noted in :attr:`images`, after its
+        block. ``target``: its address; empty if it cannot be kept, and then the image is not noted.
+        """
         if text:
             self.text(f" {text} ")
         if text and target:
@@ -128,7 +141,7 @@ class MarkdownWriter:
             self._without_text.append(target)
 
     def line_break(self) -> None:
-        """End a line of the paragraph."""
+        """Add a line break; a space in a line that is collected."""
         self._pieces.append(" " if self._lines else _HARD_BREAK)
 
     def code(self, text: str) -> None:
@@ -145,21 +158,21 @@ class MarkdownWriter:
         self._pieces.append(f"{before}{ticks}{pad}{bare}{pad}{ticks}{' ' if text.endswith(' ') else ''}")
 
     def open_span(self, mark: str, target: str = "") -> None:
-        """Begin an inline element with a mark such as ``**``. ``target``: where the link leads, for the mark ``[``."""
+        """Begin an inline element with a mark such as ``**``. The mark ``[`` is a link to ``target``."""
         self._spans.append(_Span(mark, len(self._pieces), self._paragraph, target))
 
     def close_span(self) -> None:
-        """End it."""
+        """End the innermost inline element. Its text gets marks, unless they would not be valid there."""
         span = self._spans.pop()
         if span.paragraph != self._paragraph or any(open_span.mark == span.mark for open_span in self._spans):
-            return  # there was a block in it, or it is inside one like it
+            return  # it has a block in it, or is inside an element with the same mark
         text = "".join(self._pieces[span.start :])
         bare = text.strip(" ")
         if not bare or _HARD_BREAK in text or (self._lines and self._lines[-1].plain):
             return
         if span.mark == "[":
             marked = _link(bare, span.target)
-        elif self._touches_word(bare, text, span):
+        elif self._splits_word(bare, text, span):
             return
         else:
             marked = f"{span.mark}{bare}{span.mark}"
@@ -167,8 +180,9 @@ class MarkdownWriter:
         self._pieces[span.start :] = [f"{start}{marked}{end}"]
         self._unmarked = text if span.mark != "[" and not end else ""
 
-    def _touches_word(self, bare: str, text: str, span: _Span) -> bool:
-        """Whether its marks part a word: "un**believ**able". What follows is not known yet, see :meth:`text`."""
+    def _splits_word(self, bare: str, text: str, span: _Span) -> bool:
+        """Whether the first mark of a span would be inside a word, as in "un**believable**", or the span has no word.
+        The last mark is examined by :meth:`text`, when the next text is known."""
         last = span.start - 1
         while last >= 0 and not self._pieces[last]:
             last -= 1
@@ -178,25 +192,26 @@ class MarkdownWriter:
     # --- lines that are collected -----------------------------------------------------------------------------
 
     def open_line(self, plain: bool = False) -> None:
-        """Collect what follows as one line. ``plain``: without marks but for code."""
+        """Collect the text that follows as one line. ``plain``: without marks except those of code."""
         self._lines.append(_Line(self._pieces, plain, self._spans))
         self._pieces, self._spans, self._unmarked = [], [], ""
 
     def close_line(self) -> str:
+        """End the line begun by :meth:`open_line` and return it."""
         line = _SPACES.sub(" ", "".join(self._pieces)).strip(" ")
-        collected = self._lines.pop()
-        self._pieces, self._spans = collected.pieces, collected.spans
+        outer = self._lines.pop()
+        self._pieces, self._spans = outer.pieces, outer.spans
         return line
 
     @property
     def in_line(self) -> bool:
-        """Whether text is collected as one line."""
+        """Whether text is being collected as one line."""
         return bool(self._lines)
 
     # --- blocks --------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """End the paragraph. In a line that is collected, a space."""
+        """End the paragraph and write it. In a line that is collected, add a space instead."""
         if self._lines:
             self.raw(" ")
             return
@@ -207,11 +222,11 @@ class MarkdownWriter:
             self._note_images()
 
     def _end_paragraph(self) -> None:
-        card = self._spans[-1] if self._spans and self._spans[-1].mark == "[" else None
-        if card is not None and card.paragraph == self._paragraph:  # a link around blocks is that of the first
+        link = self._spans[-1] if self._spans and self._spans[-1].mark == "[" else None
+        if link is not None and link.paragraph == self._paragraph:  # around several blocks: the first one is the link
             self.close_span()
-            is_blank = not "".join(self._pieces[card.start :]).strip(" ")
-            self._spans.append(_Span("[", 0, self._paragraph + is_blank, card.target))
+            is_blank = not "".join(self._pieces[link.start :]).strip(" ")
+            self._spans.append(_Span("[", 0, self._paragraph + is_blank, link.target))
         text = "".join(self._pieces)
         self._pieces = []
         self._paragraph += 1
@@ -221,8 +236,8 @@ class MarkdownWriter:
             self.block([_escaped(line) for line in text.split("\n")])
 
     def block(self, lines: Sequence[str], tight: bool = False, is_code: bool = False) -> None:
-        """Write the lines of a block, and an empty line before it. ``tight``: none after it."""
-        if self._is_apart:
+        """Write the lines of a block. ``tight``: no empty line follows it."""
+        if self._needs_blank_line:
             self._add(self._blank_line())
         rest = "".join(container.rest for container in self._containers)
         first = self._first()
@@ -241,50 +256,51 @@ class MarkdownWriter:
             self._note_images()
 
     @property
-    def _is_apart(self) -> bool:
-        """Whether an empty line is before the next block."""
-        return self._blank and not any(each.tight and not each.begun for each in self._containers)
+    def _needs_blank_line(self) -> bool:
+        """Whether an empty line is written before the next block."""
+        return self._blank and not any(container.tight and not container.begun for container in self._containers)
 
     def _add(self, text: str) -> None:
         self._out.append(text)
         self.size += len(text)
 
     def _first(self) -> str:
-        """What the first line of the next block begins with."""
+        """The marks and spaces at the begin of the next block's first line."""
         return "".join(each.rest if each.begun else each.first for each in self._containers)
 
     def _blank_line(self) -> str:
         return "".join(each.rest for each in self._containers if each.begun).rstrip() + "\n"
 
     def _with_noted_images(self, line: str, start: int) -> str:
-        """A line, which begins at ``start``, without the marks of images; they are in :attr:`images` now."""
+        """A line without the marks of images, which are added to :attr:`images`. ``start``: where the line begins."""
         pieces: list[str] = []
-        at = 0
+        end = 0
         for match in _IMAGE.finditer(line):
             target = self._targets.get(match[1])
             if target is not None:
-                pieces += line[at : match.start()], match[2]
-                at = match.end()
-                place = start + sum(map(len, pieces)) - len(match[2])
-                self.images.append(PageImage(place, match[2], f"!{_link(match[2], target.replace('|', '%7C'))}"))
-        return "".join([*pieces, line[at:]])
+                pieces += line[end : match.start()], match[2]
+                end = match.end()
+                at = start + sum(map(len, pieces)) - len(match[2])
+                self.images.append(PageImage(at, match[2], f"!{_link(match[2], target.replace('|', '%7C'))}"))
+        return "".join([*pieces, line[end:]])
 
     def _note_images(self) -> None:
-        """Note the images without a text as a paragraph here."""
+        """Add the images without alternative text to :attr:`images`, as a paragraph at this position."""
         markdown = " ".join(f"!{_link('', target)}" for target in self._without_text)
-        before, after = (self._blank_line(), "") if self._is_apart else ("", "" if self._containers else "\n")
+        before, after = (self._blank_line(), "") if self._needs_blank_line else ("", "" if self._containers else "\n")
         self.images.append(PageImage(self.size, "", f"{before}{self._first()}{markdown}\n{after}"))
         self._without_text = []
 
     def heading(self, level: int, text: str) -> None:
-        """Write a heading whose line was collected as plain."""
+        """Write a heading. ``text``: its line, which was collected as ``plain``."""
         plain = _IMAGE_MARKS.sub("", text)
         bare, anchor = attributes(plain)
-        if anchor or bare != plain:  # "{#x}" and "#" at its end are text
+        if anchor or bare != plain:  # "{#x}" or "#" at its end is text, and would be read as an id or a closing mark
             text = plain[:-1] + ("&#125;" if plain.endswith("}") else "\\#")
         self.block([f"{'#' * level} {text}"])
 
     def code_block(self, text: str, language: str) -> None:
+        """Write fenced code."""
         self.end()
         fence = backticks(text, 3)
         name = "" if "`" in language else language
@@ -296,22 +312,22 @@ class MarkdownWriter:
         self._containers.append(Container("", "", tight, True) if deep else Container(first, rest, tight))
 
     def close_container(self) -> Container:
-        """End it."""
+        """End the innermost list item or quote."""
         self.end()
         return self._containers.pop()
 
     @property
     def at_top(self) -> bool:
-        """Whether a block is in no list, quote or line."""
+        """Whether no list item, quote or line is open."""
         return not self._containers and not self._lines
 
     @property
     def blocks_in_container(self) -> int:
-        """How many blocks the innermost list item or quote has; 0 outside of one."""
+        """The number of blocks in the innermost list item or quote; 0 outside of one."""
         return self._containers[-1].blocks if self._containers else 0
 
     def finished(self) -> str:
-        """All Markdown: it ends with a line end, if it is not empty."""
+        """The whole Markdown. It ends with one line end, unless it is empty."""
         self.end()
         text = "".join(self._out).strip("\n")
         return f"{text}\n" if text else ""
@@ -328,6 +344,7 @@ def _link(text: str, target: str) -> str:
 
 
 def _escaped(line: str) -> str:
+    """A line of a paragraph with a backslash at its begin where Markdown would read another block."""
     marks = _IMAGE_MARKS.match(line)
     start, bare = (marks.end(), _IMAGE_MARKS.sub("", line)) if marks else (0, line)
     if not _BEGINS_BLOCK.match(bare):

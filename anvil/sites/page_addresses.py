@@ -1,7 +1,7 @@
-"""Addresses of a site's pages: from the path of a file to what a browser shows, and back.
+"""Addresses of a site's pages: from file paths to addresses and back, the base of a site, and folders of versions.
 
-An address within the site has no slash in front: ``guide/``, ``guide.html``, ``""`` for the start page. Its key is the
-same for all ways to write it.
+An address within the site has no slash in front: ``guide/``, ``guide.html``, ``""`` for the start page. All spellings
+of an address have the same key.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ _OTHER_FOLDER = frozenset("\\:\0")
 _SLASHES = re.compile(r"//+")
 _SAFE = "/:@!$&'()*+,;=~-._"
 UNRELEASED = "current"
-"""What Docusaurus calls the version of the documentation folder."""
+"""Docusaurus' name for the version of the documentation folder, which is not released yet."""
 _IN_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?/[^/]*")
 
 
 def key(address: str) -> str:
-    """What all spellings of an address have in common: ``guide/``, ``guide/index.html``, ``guide.html`` and ``guide``
-    are ``guide``."""
+    """The key of an address: ``guide`` for ``guide/``, ``guide/index.html``, ``guide.html`` and ``guide``."""
     path = (unquote(address) if "%" in address else address).strip("/")
     for ending in (".html", ".htm"):
         path = path.removesuffix(ending)
@@ -31,13 +30,13 @@ def key(address: str) -> str:
 
 
 def is_plain(path: str) -> bool:
-    """Whether a path of a file in a site names that file on all systems. On Windows a backslash or a colon leads to
+    """Whether a path of a file in a site names the same file on all systems. On Windows a backslash or a colon leads to
     another folder, a drive, a network share or a second stream of a file."""
     return _OTHER_FOLDER.isdisjoint(path) and ".." not in path.split("/")
 
 
 def is_file(path: str) -> bool:
-    """Whether a path, which somebody else may have written down, is that of a file in a folder."""
+    """Whether a path from an untrusted source is the path of a file inside a folder."""
     return is_plain(path) and not {"", "."} & set(path.split("/"))
 
 
@@ -49,8 +48,8 @@ def of_file(path: str) -> str:
 
 
 def split(address: str) -> SplitResult:
-    """The parts of an address that a site names; all are empty for one that cannot be read, such as ``http://[``.
-    Slashes in a row, as where both the address of the site and the path have one, are one."""
+    """The parts of an address; all are empty if it is not valid, such as ``http://[``. Several slashes in the path are
+    one, because generators join ``https://site/`` and ``/path``."""
     try:
         parts = urlsplit(address)
         return parts._replace(path=_SLASHES.sub("/", parts.path))
@@ -59,7 +58,7 @@ def split(address: str) -> SplitResult:
 
 
 def joined(base: str, address: str) -> str | None:
-    """The absolute address, None for one that cannot be read."""
+    """The absolute address; None without a base or if the address is not valid."""
     try:
         return urljoin(base, address) if base else None
     except ValueError:
@@ -67,19 +66,17 @@ def joined(base: str, address: str) -> str | None:
 
 
 def base_of(addresses: Mapping[str, str]) -> str:
-    """Where the site is, by the addresses that its pages name: path of a file -> address. ``""`` when they disagree.
-
-    The result ends in a slash.
-    """
+    """The address of a site, which ends in a slash. It is the one that more than half of the pages imply, else ``""``.
+    ``addresses``: path of a file -> the address that its page names."""
     bases: Counter[str] = Counter()
     for path, address in addresses.items():
         parts = split(address)
-        own, named = key(path), key(parts.path)
+        own_key, address_key = key(path), key(parts.path)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             continue
-        if named == own or named.endswith(f"/{own}") or not own:
-            above = named[: len(named) - len(own)].strip("/") if own else named
-            bases[f"{parts.scheme}://{parts.netloc}/{above}{'/' if above else ''}"] += 1
+        if address_key == own_key or address_key.endswith(f"/{own_key}") or not own_key:
+            folder = address_key[: len(address_key) - len(own_key)].strip("/") if own_key else address_key
+            bases[f"{parts.scheme}://{parts.netloc}/{folder}{'/' if folder else ''}"] += 1
     if not bases:
         return ""
     base, count = min(bases.items(), key=lambda item: (-item[1], item[0]))
@@ -87,7 +84,7 @@ def base_of(addresses: Mapping[str, str]) -> str:
 
 
 def within(address: str, base: str) -> str | None:
-    """An absolute address as one within the site at ``base``; None for one elsewhere."""
+    """The address within the site at ``base`` of an absolute address; None if it is elsewhere."""
     parts, root = split(address), split(base)
     if parts.netloc and parts.netloc.removeprefix("www.") != root.netloc.removeprefix("www."):
         return None
@@ -98,8 +95,8 @@ def within(address: str, base: str) -> str | None:
 
 
 def common_prefix(paths: Iterable[str], files: Mapping[str, str]) -> str:
-    """The folder of the site in the paths of its sitemap: the one with which most of them are pages. ``files``: keys of
-    all pages. Of ``/docs/guide/`` and the file ``guide/index.html`` it is ``docs/``."""
+    """The folder at the begin of paths of addresses that makes most of them pages of the site, such as ``docs/`` for
+    ``/docs/guide/`` and the file ``guide/index.html``. ``files``: by key, all pages."""
     prefixes: Counter[str] = Counter()
     for path in paths:
         parts = key(path).split("/")
@@ -110,19 +107,18 @@ def common_prefix(paths: Iterable[str], files: Mapping[str, str]) -> str:
 
 
 def most_common(prefixes: Counter[str]) -> str | None:
-    """The most common prefix, of several the shortest; None without any."""
+    """The most common prefix, and of several the shortest; None if there is none."""
     return min(prefixes, key=lambda prefix: (-prefixes[prefix], len(prefix), prefix), default=None)
 
 
 def version_folders(
     paths: Iterable[str], declared: Collection[str] = (), components: Collection[str] = ()
 ) -> frozenset[str]:
-    """The folders in which a site has its versions, such as ``1.2/`` and ``latest/``, as its pages show them: ``1.2``,
-    or ``de/1.2``.
+    """The folders of a site that have a version of the documentation each, such as ``1.2`` or ``de/1.2``.
 
-    A folder is one if it has a page of its own and its name is a version's number. Names such as ``latest`` are one
-    next to a number. ``declared``: those that a file of the site names. ``components``: folders of the site, each with
-    versions of its own, as Antora writes them; there a number without a dot is one, too.
+    It is a folder with an index page whose name is a version number, or a name such as ``latest`` beside such a folder.
+    ``declared``: names that a file of the site lists as versions. ``components``: top folders with versions of their
+    own, as Antora writes them. In these, a number without a dot is a version too.
     """
     starts = {path.rpartition("/")[0] for path in paths if path.endswith(("/index.html", "/index.htm"))}
     candidates = {
@@ -143,25 +139,25 @@ def version_folders(
 
 
 def stated_folders(versions: Mapping[str, str]) -> frozenset[str]:
-    """The folders of the versions that pages themselves name, if these are several: path of a page -> its version.
+    """The version folders by the versions that pages of Docusaurus name. ``versions``: path of a page -> its version.
 
-    Docusaurus names them. Pages of the newest release are in no folder, and those of the next one, which it calls
-    ``current``, are in ``next`` or the like.
+    Empty if all pages name the same version. Pages of the newest release are in no folder, and those of
+    :data:`UNRELEASED` are in ``next`` or the like.
     """
     folders: set[str] = set()
     for path, version in versions.items() if len(set(versions.values())) > 1 else ():
         names = VERSION_NAMES if version == UNRELEASED else {version}
-        above = path.split("/")[:-1]
-        depth = next((depth for depth, name in enumerate(above, 1) if name in names), 0)
-        folders.add("/".join(above[:depth]))
+        parents = path.split("/")[:-1]
+        depth = next((depth for depth, name in enumerate(parents, 1) if name in names), 0)
+        folders.add("/".join(parents[:depth]))
     return frozenset(folders - {""})
 
 
 def version_of(path: str, folders: Collection[str]) -> str | None:
-    """The version that a page is of; None for one in no version's folder."""
-    above = path.split("/")[:-1] if folders else []
-    found = ("/".join(above[:depth]) for depth in range(1, len(above) + 1))
-    return next((_folder_name(folder) for folder in found if folder in folders), None)
+    """The version of a page: the name of the version folder that it is in; None outside of these."""
+    parents = path.split("/")[:-1] if folders else []
+    candidates = ("/".join(parents[:depth]) for depth in range(1, len(parents) + 1))
+    return next((_folder_name(folder) for folder in candidates if folder in folders), None)
 
 
 def _folder_name(folder: str) -> str:

@@ -1,6 +1,6 @@
-"""The content of a page: the elements with its text, what in them is none, such as navigation, its words and headings.
+"""The content of an HTML page: the elements that hold it, the elements in them to skip, its words and its headings.
 
-Where it is and what is left out are the rules of the page's generator, of all pages, and of the user.
+The selectors for it come from the user, the page's generator, and the rules for all pages (:data:`GENERIC`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from html import unescape
 from typing import NamedTuple
 
 from anvil.sites import html_tree
@@ -18,38 +19,41 @@ from anvil.text.section_places import Heading
 from anvil.text.visible_text import APART, is_separate_mark
 
 _TITLE = "h1:not(article *, nav *, aside *, body > header *, [role=banner] *)"
-"""A title outside of articles. They are parts of the content then, as in pages of JSDoc."""
+"""A title outside of articles. In a page with one, such as a page of JSDoc, articles are only parts of the content."""
 _NAME = re.compile(r"[a-z][\w.-]*")
-"""Of a generator, in front of its version."""
+"""The name of a generator, which is followed by its version."""
 INERT = frozenset(
     """
     script style noscript iframe svg canvas object embed audio video select textarea datalist dialog xmp
-    """.split()  # noqa: SIM905 - a list of quoted words is not read
+    """.split()  # noqa: SIM905 - easier to read than a list of quoted words
 )
 """Elements whose content is not text of the page."""
 _TITLES = "h1, h2, h3, h4, h5, h6, dt, caption, figcaption, summary"
-"""Elements that have links to themselves, to their source, or to edit what they begin."""
+"""Elements that may contain links to themselves, to their source, or to an editor."""
 _LINKED_NAMES = ":is(h1, h2, h3, h4, h5, h6, dt, code) > a[href^='#']:only-child"
-"""Links that may have all the text, though they have the class of a sign, as in VuePress 2, or are hidden from screen
-readers."""
+"""Links that may be the whole text of a heading, although they have the class of a sign, as in VuePress 2, or are
+hidden from screen readers."""
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
-"""All the text of a link of a heading to itself, such as "#", "¶" or a picture."""
+"""The whole text of a heading's link to itself, such as "#" or "¶"; empty for a picture."""
 _SOURCE_SIGN = re.compile(r"\s*\[(?:view )?(?:source|src|docs|edit)\]\s*")
-"""All the text of a link of a heading to its source."""
+"""The whole text of a heading's link to its source."""
+_SANDCASTLE_SIGN = re.compile(r'\s*AddLanguageSpecificTextSet\("\w{1,40}\?(?:[^"]{0,100}?\|)??(?:cs|nu)=([^|"]{1,10})')
+"""The sign that a script of Sandcastle writes into a name, such as a dot, ``&lt;`` or ``&gt;``: the one of C# ("cs"),
+else the one of languages that the script does not name ("nu")."""
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
 _EDIT = re.compile(r"\W*(?:edit|improve|suggest)\b", re.I)
 _EDITED_FILE = re.compile(r"/(?:edit|blob|tree)/[^/]+/.*\.\w+$")
-"""A file behind a branch, as GitHub and GitLab have it in their addresses."""
+"""A branch and the path of a file, as in addresses of GitHub and GitLab."""
 _NAVIGATION = """
     :is(div, ul, ol, aside, table, td, p, span, header):not([role=tablist], [role=note], .nav-tabs):is(
     [class^=nav i], [class*=' nav' i], [class$=nav i], [id^=nav i], [class^=sidebar i], [class*=' sidebar' i],
     [id^=sidebar i], [class*=breadcrumb i], [class~=menu i], #path, #page-header)
 """
-"""What is navigation if at least half of its text are links."""
+"""Elements that are navigation if at least half of their text is in links."""
 
 
 class PageRules(NamedTuple):
-    """A user's CSS selectors: of the content element, where the generator's is wrong, and of what is left out."""
+    """CSS selectors of the user: ``content`` instead of those of the generator, and ``ignore`` for elements to skip."""
 
     content: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -59,7 +63,7 @@ NO_RULES = PageRules()
 
 
 _NO_SECTION = ":not(.section, [class*=level])"
-"""No section below a heading such as "Content", whose id is made of the heading."""
+"""Excludes the section below a heading such as "Content", which also has the id ``content``."""
 ARTICLES = "article:is(main *, [role=main] *)"
 GENERIC = Generator(
     "all",
@@ -100,14 +104,14 @@ GENERIC = Generator(
     """,
     entries="dt.sig",  # as Sphinx's autodoc writes it
 )
-"""The rules for all pages. Those of the page's generator come first."""
+"""The rules for all pages. The rules of the page's generator are used before them."""
 UNKNOWN = Generator("unknown")
-"""A page that names no generator and has the markup of none."""
+"""The generator of a page that names none and has the markup of none."""
 
 
 class Content(NamedTuple):
-    """The content elements of a page, in order; the elements in them that are left out (see :func:`html_tree.ids`),
-    and those that begin an entry of an API."""
+    """The content of a page. ``roots``: its elements, in order. ``skipped``: ids (see :func:`html_tree.ids`) of the
+    elements in them to leave out. ``entries``: ids of the elements that begin an entry of an API."""
 
     roots: tuple[Element, ...]
     skipped: frozenset[int]
@@ -115,14 +119,15 @@ class Content(NamedTuple):
 
 
 def validate(selectors: Iterable[str]) -> None:
-    """Raises :class:`ConfigError` for a selector that cannot be read."""
+    """Raise :class:`ConfigError` if a CSS selector is not valid."""
     tree = html_tree.parse("")
     for selector in selectors:
         html_tree.select(tree, selector)
 
 
 def generator_of(tree: Tree) -> Generator:
-    """The generator that made a page. One without a row has the first word by which it names itself, or "unknown"."""
+    """The generator that made a page. A generator without a row in :data:`GENERATORS` has the name that the page says,
+    else "unknown"."""
     metas = [
         (element.attributes.get("content") or "").strip().lower()
         for element in html_tree.select(tree, "meta[name=generator i]")
@@ -133,7 +138,7 @@ def generator_of(tree: Tree) -> Generator:
 
     is_known = any(map(is_named, GENERATORS))
     for generator in GENERATORS:
-        # the markup of a theme alone: not of a page that names another generator here, which may have the same theme
+        # Markup alone is no evidence where the page names a generator of the table: both may use the same theme.
         may_be = is_named(generator) or not generator.meta or (generator.markup and not is_known)
         if may_be and (not generator.markup or html_tree.first(tree, generator.markup) is not None):
             return generator
@@ -142,40 +147,46 @@ def generator_of(tree: Tree) -> Generator:
 
 
 def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | None = None) -> Content:
-    """The content of a page. Elements with ``data-pagefind-body`` come first, then the user's selectors, then those of
-    the generator, then :data:`GENERIC`'s."""
+    """The content of a page. The user's selectors are tried first, then elements with ``data-pagefind-body``, then the
+    selectors of the generator, then those of :data:`GENERIC`."""
     generator = generator or generator_of(tree)
-    own = (*rules.content, "[data-pagefind-body]", *generator.content)
-    found = (outermost(html_tree.select(tree, selector)) for selector in own)
-    roots = next(filter(None, found), None) or _by_general_rules(tree)
+    selectors = (*rules.content, "[data-pagefind-body]", *generator.content)
+    matches = (outermost(html_tree.select(tree, selector)) for selector in selectors)
+    roots = next(filter(None, matches), None) or _roots_by_general_rules(tree)
     if not rules.content and not any(map(_has_text, roots)) and html_tree.first(tree, _TITLE) is not None:
+        # a landing page, whose text is around an empty content element
         others = (outermost(html_tree.select(tree, selector)) for selector in GENERIC.content)
-        roots = next((each for each in others if any(map(_has_text, each))), roots)  # a landing page, all around it
+        roots = next((elements for elements in others if any(map(_has_text, elements))), roots)
     for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
         element.insert_after(" ")
-    ignored = _ignored(rules.ignore, generator)
-    left_out = [element for root in roots for element in html_tree.select(root, ignored)]
-    linked = [each for root in roots for each in html_tree.select(root, _LINKED_NAMES)]
-    all_of_name = html_tree.ids([link for link in linked if link.prev is None and link.next is None])
-    with_content = around(roots) | all_of_name  # never left out
-    skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
-    entry_selector = ", ".join(filter(None, (generator.entries, GENERIC.entries)))
-    begun = [each for root in roots for each in html_tree.select(root, entry_selector)]
-    tops = html_tree.ids(roots)
-    entries = html_tree.ids([each for each in begun if each.parent is not None and each.parent.mem_id not in tops])
-    skipped |= _signs(roots, begun) | _edit_links(roots)
-    skipped |= _navigation(roots, skipped) - with_content
-    return Content(tuple(roots), skipped, entries)
+    for script in html_tree.select(tree, "span[id^=LST]:empty + script"):
+        if sign := _SANDCASTLE_SIGN.match(script.text()):
+            script.insert_after(unescape(sign[1]))
+
+    def inside(selector: str) -> list[Element]:
+        return [element for root in roots for element in html_tree.select(root, selector)]
+
+    whole_names = html_tree.ids([link for link in inside(_LINKED_NAMES) if link.prev is None and link.next is None])
+    kept = around(roots) | whole_names  # never skipped
+    ignored = inside(_ignore_selector(rules.ignore, generator))
+    skipped = html_tree.ids([element for element in ignored if element.mem_id not in kept])
+    entries = inside(", ".join(filter(None, (generator.entries, GENERIC.entries))))
+    root_ids = html_tree.ids(roots)
+    # an entry directly in a root would make the rest of the page a part of it
+    entry_ids = html_tree.ids([each for each in entries if each.parent and each.parent.mem_id not in root_ids])
+    skipped |= _signs(roots, entries) | _edit_links(roots)
+    skipped |= _navigation(roots, skipped) - kept
+    return Content(tuple(roots), skipped, entry_ids)
 
 
 def whole_content(html: str) -> Content:
-    """The content of HTML that is content as a whole, as a generator gives it to its plugins. Raises
-    :class:`html_tree.Unreadable` for one that is too deep."""
+    """The content of HTML that has nothing but content, as a generator gives it to its plugins. Raises
+    :class:`html_tree.Unreadable` if it would take long to parse."""
     return content_of(html_tree.parse(html), PageRules(content=("body",)), GENERIC)
 
 
-def _by_general_rules(tree: Tree) -> list[Element]:
-    """The content of a page whose generator has no rule that fits it."""
+def _roots_by_general_rules(tree: Tree) -> list[Element]:
+    """The content elements of a page by :data:`GENERIC`."""
     title = html_tree.first(tree, _TITLE)
     for selector in GENERIC.content:
         roots = outermost(html_tree.select(tree, selector))
@@ -186,18 +197,18 @@ def _by_general_rules(tree: Tree) -> list[Element]:
                 return roots
         elif title is None or not selector.endswith("article"):
             return roots
-        elif selector == "body article":  # what has the title and an article
-            with_article = around(roots)
-            above: Element | None = title
-            while above is not None and above.mem_id not in with_article:
-                above = above.parent
-            return roots if above is None else [above]
+        elif selector == "body article":  # the title is outside: the innermost element with the title and an article
+            around_articles = around(roots)
+            ancestor: Element | None = title
+            while ancestor is not None and ancestor.mem_id not in around_articles:
+                ancestor = ancestor.parent
+            return roots if ancestor is None else [ancestor]
     return []
 
 
 @functools.lru_cache(maxsize=64)
-def _ignored(own: tuple[str, ...], generator: Generator) -> str:
-    lists = (*own, "[data-pagefind-ignore]:not(.nextra-code)", *sorted(INERT), generator.ignore, GENERIC.ignore)
+def _ignore_selector(of_user: tuple[str, ...], generator: Generator) -> str:
+    lists = (*of_user, "[data-pagefind-ignore]:not(.nextra-code)", *sorted(INERT), generator.ignore, GENERIC.ignore)
     return ", ".join(filter(None, lists))
 
 
@@ -215,57 +226,58 @@ def is_note_reference(link: Element) -> bool:
 
 
 def outermost(elements: Sequence[Element]) -> list[Element]:
-    """The elements that are in none of the others."""
+    """The elements that are not inside another one of them."""
     if len(elements) < 2:
         return list(elements)
     chosen: list[Element] = []
     element_ids = html_tree.ids(elements)
     for element in elements:
-        above = element.parent
-        while above is not None and above.mem_id not in element_ids:
-            above = above.parent
-        if above is None:
+        ancestor = element.parent
+        while ancestor is not None and ancestor.mem_id not in element_ids:
+            ancestor = ancestor.parent
+        if ancestor is None:
             chosen.append(element)
     return chosen
 
 
 def around(elements: Iterable[Element]) -> frozenset[int]:
-    """The elements and those that contain them (see :func:`html_tree.ids`)."""
-    found: set[int] = set()
+    """The ids (see :func:`html_tree.ids`) of the elements and of all elements around them."""
+    element_ids: set[int] = set()
     for element in elements:
-        above: Element | None = element
-        while above is not None and above.mem_id not in found:
-            found.add(above.mem_id)
-            above = above.parent
-    return frozenset(found)
+        ancestor: Element | None = element
+        while ancestor is not None and ancestor.mem_id not in element_ids:
+            element_ids.add(ancestor.mem_id)
+            ancestor = ancestor.parent
+    return frozenset(element_ids)
 
 
 def _signs(roots: Sequence[Element], entries: Sequence[Element]) -> frozenset[int]:
-    """The links of headings and entries to themselves and to their source that are no part of their text."""
-    found = []
+    """The links of headings and entries to themselves and to their source that are not part of the text."""
+    signs = []
     for title in (*(each for root in roots for each in html_tree.select(root, _TITLES)), *entries):
         for link in html_tree.select(title, "a:not(pre *, code *)"):
             text = link.text()
-            is_own = (link.attributes.get("href") or "").startswith("#")
-            if _SOURCE_SIGN.fullmatch(text) or (is_own and _ANCHOR_SIGN.fullmatch(text)):
-                found.append(link)
-    return html_tree.ids(found)
+            is_in_page = (link.attributes.get("href") or "").startswith("#")
+            if _SOURCE_SIGN.fullmatch(text) or (is_in_page and _ANCHOR_SIGN.fullmatch(text)):
+                signs.append(link)
+    return html_tree.ids(signs)
 
 
 def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
-    """The links to edit a file in a repository that are all the text of a paragraph."""
+    """The links to edit a file in a repository that are the whole text of a paragraph."""
     links = [link for root in roots for link in html_tree.select(root, _IN_REPOSITORY)]
-    with_text: dict[int, int] = {}  # a paragraph -> its nodes with text, counted once: it may have thousands of links
+    # Paragraph -> number of its nodes with text. It is counted once, because a paragraph may have thousands of links.
+    text_counts: dict[int, int] = {}
     alone = []
     for link in links:
-        around_it = link.parent
-        if around_it is None or around_it.tag not in ("p", "div"):
+        parent = link.parent
+        if parent is None or parent.tag not in ("p", "div"):
             continue
         target = link.attributes.get("href") or ""
         if _EDITED_FILE.search(target) and ("/edit/" in target or _EDIT.match(link.text())):
-            if around_it.mem_id not in with_text:
-                with_text[around_it.mem_id] = sum(map(_has_text, around_it.iter(include_text=True)))
-            if with_text[around_it.mem_id] == _has_text(link):
+            if parent.mem_id not in text_counts:
+                text_counts[parent.mem_id] = sum(map(_has_text, parent.iter(include_text=True)))
+            if text_counts[parent.mem_id] == _has_text(link):
                 alone.append(link)
     return html_tree.ids(alone)
 
@@ -277,7 +289,8 @@ _EDIT_LINKS = (
 
 
 def edit_url(tree: Tree) -> str | None:
-    """Where a page says that it is edited: by the element of the link, else by its text and its address."""
+    """The address at which a page can be edited, by a link that is marked as such, else by the text and address of a
+    link. None without one."""
     for selector in _EDIT_LINKS if html_tree.first(tree, ", ".join(_EDIT_LINKS)) is not None else ():
         element = html_tree.first(tree, selector)
         target = ((element.attributes.get("href") if element is not None else None) or "").strip()
@@ -288,49 +301,53 @@ def edit_url(tree: Tree) -> str | None:
 
 
 def _navigation(roots: Sequence[Element], skipped: frozenset[int]) -> frozenset[int]:
-    """The elements that a class or an id calls navigation or that stand before the title, whose text is half links or
-    more. Not what is around all of the page, such as ``<div class="sidebar-left">``."""
-    named = html_tree.ids([element for root in roots for element in html_tree.select(root, _NAVIGATION)])
-    named |= html_tree.ids([element for root in roots for element in _before_title(root)])
-    if not named:
-        return named
-    found: set[int] = set()
-    begun: dict[int, tuple[int, int, int]] = {}
-    size = in_links = links = articles = 0
+    """The elements that are navigation: at least half of their text is in links, and a class or an id calls them
+    navigation or they stand before the title. An element around an article is none, such as one with the class
+    ``sidebar-left`` around the whole page."""
+    candidates = html_tree.ids([element for root in roots for element in html_tree.select(root, _NAVIGATION)])
+    candidates |= html_tree.ids([element for root in roots for element in _before_title(root)])
+    if not candidates:
+        return candidates
+    navigation: set[int] = set()
+    sizes_before: dict[int, tuple[int, int, int]] = {}
+    size = in_links = open_links = articles = 0
     for root in roots:
         for node, begins in html_tree.walk(root, skipped):
             if node.is_text_node:
                 length = len((node.text_content or "").strip())
                 size += length
-                in_links += length if links else 0
+                in_links += length if open_links else 0
             elif node.tag == "a":
-                links += 1 if begins else -1
+                open_links += 1 if begins else -1
             elif begins:
                 articles += node.tag in ("main", "article")
-                if node.mem_id in named:
-                    begun[node.mem_id] = (size, in_links, articles)
-            elif node.mem_id in named:
-                size_before, in_links_before, articles_before = begun[node.mem_id]
+                if node.mem_id in candidates:
+                    sizes_before[node.mem_id] = (size, in_links, articles)
+            elif node.mem_id in candidates:
+                size_before, in_links_before, articles_before = sizes_before[node.mem_id]
                 if 2 * (in_links - in_links_before) >= size - size_before > 0 and articles == articles_before:
-                    found.add(node.mem_id)
-    return frozenset(found)
+                    navigation.add(node.mem_id)
+    return frozenset(navigation)
 
 
 def _before_title(root: Element) -> list[Element]:
-    """What stands before the title of a page in its content and has links, at each depth; nothing if another heading is
-    the first, or if it is nearly all of the page. A single link is that to the package, in pages of Javadoc."""
-    found: list[Element] = []
+    """The elements with several links before the title of a page, at each depth of its content.
+
+    None if another heading comes first, or if these elements are more than three quarters of the text. A single link is
+    not enough: in pages of Javadoc it leads to the package.
+    """
+    elements: list[Element] = []
     node = html_tree.first(root, "h1:not(aside *), h2, h3, h4, h5, h6")
     if node is None or node.tag != "h1":
-        return found
+        return elements
     while node is not None and node.mem_id != root.mem_id:
         before = node.prev
         while before is not None:
             if before.is_element_node and before.tag != "p" and len(html_tree.select(before, "a[href]")) > 1:
-                found.append(before)
+                elements.append(before)
             before = before.prev
         node = node.parent
-    return found if 4 * sum(len(each.text()) for each in found) <= 3 * len(root.text()) else []
+    return elements if 4 * sum(len(element.text()) for element in elements) <= 3 * len(root.text()) else []
 
 
 def _has_text(node: Element) -> bool:
@@ -350,12 +367,13 @@ HEADINGS = ", ".join(LEVELS)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, folded."""
+    """The words of a text, case-folded."""
     return _WORD.findall(text.casefold())
 
 
 def text_of(root: Element, skipped: Container[int] = frozenset()) -> str:
-    """The text under an element in one line, with the texts of images, and a space where an element separates words."""
+    """The text of an element in one line. Images have their alternative text; a space is where an element separates
+    words."""
     pieces: list[str] = []
     for node, begins in html_tree.walk(root, skipped):
         if node.is_text_node:
@@ -369,9 +387,8 @@ def text_of(root: Element, skipped: Container[int] = frozenset()) -> str:
             ):
                 pieces.append(" ")
             elif begins and tag == "math":
-                pieces.append(
-                    node.attributes.get("alttext") or "" if html_tree.first(node, "annotation") is None else ""
-                )
+                has_source = html_tree.first(node, "annotation") is not None
+                pieces.append("" if has_source else node.attributes.get("alttext") or "")
             if begins and tag == "img":
                 pieces.append(f" {node.attributes.get('alt') or ''} ")
     return " ".join("".join(pieces).split())
@@ -392,7 +409,7 @@ def words_of(content: Content) -> list[str]:
 
 
 def headings_of(content: Content) -> tuple[Heading, ...]:
-    """The headings of a page in order, also those that have no id. Of a signature the text is its name."""
+    """All headings of a page in order, also those without an id. The text of a signature is its name."""
     skipped = content.skipped
     return tuple(
         Heading(LEVELS[node.tag or ""], anchor_of(node), signature_name(node, skipped) or text_of(node, skipped))
@@ -403,38 +420,39 @@ def headings_of(content: Content) -> tuple[Heading, ...]:
 
 
 def anchor_of(heading: Element) -> str:
-    """The id by which a heading is reached: its own, else one in it, that of an empty element before it, or of the
-    section that it begins."""
-    own = heading.attributes.get("id")
-    if own:
-        return own
-    named = html_tree.first(heading, "[id], a[name]")
-    if named is not None:
-        return id_of(named)
+    """The anchor of a heading, or ``""``: its own id, else the id of an element in it, of an empty element before it,
+    or of the section that it begins."""
+    own_id = heading.attributes.get("id")
+    if own_id:
+        return own_id
+    with_id = html_tree.first(heading, "[id], a[name]")
+    if with_id is not None:
+        return id_of(with_id)
     before = node_before(heading)
     if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
-        name = id_of(before)
-        if name and not before.text().strip():
-            return name
-    inner, above = heading, heading.parent
-    for _ in range(4):  # a heading may be in a <div> or <header> of its section, in three of DocBook; in all the first
-        if above is None or not _is_first(inner):
+        anchor = id_of(before)
+        if anchor and not before.text().strip():
+            return anchor
+    inner, parent = heading, heading.parent
+    # Four levels: a heading may be in a <div> or <header> of its section, and in DocBook three elements deep.
+    for _ in range(4):
+        if parent is None or not _is_first(inner):
             return ""
-        name = above.attributes.get("id") or ""
-        if name and (
-            above.tag in ("section", "div", "article", "a") or "-" in (above.tag or "")
-        ):  # "-": of the site's own
-            return name
-        inner, above = above, above.parent
+        anchor = parent.attributes.get("id") or ""
+        is_custom_element = "-" in (parent.tag or "")
+        if anchor and (parent.tag in ("section", "div", "article", "a") or is_custom_element):
+            return anchor
+        inner, parent = parent, parent.parent
     return ""
 
 
 def id_of(element: Element) -> str:
+    """The ``id`` or ``name`` of an element, or ``""``."""
     return element.attributes.get("id") or element.attributes.get("name") or ""
 
 
 def node_before(element: Element) -> Element | None:
-    """The node before an element, blank text left out."""
+    """The last node before an element that is not blank text."""
     before = element.prev
     while before is not None and before.is_text_node and not (before.text_content or "").strip():
         before = before.prev
@@ -442,11 +460,11 @@ def node_before(element: Element) -> Element | None:
 
 
 _MAX_LINKS_BEFORE = 20
-"""Links in front of a heading that begins a section."""
+"""Links that may be between the begin of a section and its heading."""
 
 
 def _is_first(element: Element) -> bool:
-    """Whether an element begins the one that it is in: before it are only links, such as that to the source in the
+    """Whether an element is the first in its parent. Links before it do not count, such as the link to the source in
     pages of rustdoc."""
     before = node_before(element)
     for _ in range(_MAX_LINKS_BEFORE):
@@ -464,22 +482,22 @@ _MKDOCSTRINGS = ".doc-object-name, code:not(.doc-symbol)"
 
 
 def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
-    """The name in a signature of Sphinx (``dt.sig``) or in a heading of mkdocstrings, with the module in front if the
-    page shows it there; empty for another element."""
+    """The name in a signature of Sphinx (``dt.sig``) or in a heading of mkdocstrings, with the module if the page shows
+    it; ``""`` for another element."""
     names = html_tree.classes(node)
     if "sig" in names:
-        return _of_sphinx(node)
+        return _sphinx_name(node)
     if "doc-heading" not in names:
         return ""
-    named = html_tree.first(node, _MKDOCSTRINGS)
-    text = "" if named is None else text_of(named, skipped)
+    name = html_tree.first(node, _MKDOCSTRINGS)
+    text = "" if name is None else text_of(name, skipped)
     for end in _END_OF_NAME:
         text = text.partition(end)[0]
     return text.strip()
 
 
-def _of_sphinx(node: Element) -> str:
-    """Of several names of one entry, as ``-v, --verbose``, all."""
+def _sphinx_name(node: Element) -> str:
+    """All names of an entry, such as ``-v, --verbose``."""
     entry_names, module = [], ""
     for part in html_tree.select(node, ".sig-name, .sig-prename"):
         name = " ".join(part.text().split())

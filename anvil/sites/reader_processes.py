@@ -1,4 +1,7 @@
-"""Processes that read the HTML files of a large site at the same time. :func:`main` runs in each of them."""
+"""Reading of a site's HTML files, in several processes at the same time if they are many.
+
+:func:`main` runs in each of these processes.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,22 @@ from anvil.system.child_process import ChildProcess, take_over_pipes, write_mess
 from anvil.text.section_places import Heading
 
 MIN_FILES = 400
-"""Fewer files are read by this process, since starting others takes longer."""
+"""Files from which several processes are used. Fewer are read sooner than other processes start."""
 MAX_PROCESSES = 8
 _BATCH = 16
-"""Files that a process is asked for at once."""
+"""Files in a request to a process."""
 _BATCHES_WAITING = 64
-"""Batches whose answers may be in memory at once."""
+"""Batches whose answers may be in memory at the same time."""
 _LINE_BYTES = 1000
 _CLOSE_TIMEOUT_S = 5.0
 
 
 class Loaded(NamedTuple):
-    """The bytes of a file of a site and of its Markdown. ``linked``: the paths at which the Markdown may be that it
-    links to. ``twin``: the path of the one that was read."""
+    """The bytes of an HTML file, and those of the page's Markdown file, which is called its twin.
+
+    ``linked``: the paths that the twin may have by a link in the HTML. ``twin``: the path of the twin that was loaded;
+    None without one.
+    """
 
     data: bytes
     twin_data: bytes | None
@@ -44,7 +50,7 @@ class Loaded(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 (hex) of the file, with the Markdown that the site has of it."""
+        """The SHA-256 (hex) of the bytes of both files."""
         digest = hashlib.sha256(self.data)
         if self.twin_data is not None:
             digest.update(b"\0twin" + self.twin_data)
@@ -52,9 +58,12 @@ class Loaded(NamedTuple):
 
 
 class AnsweredFile(NamedTuple):
-    """A file that was read: the digest of the bytes that were read, and what they say. ``text`` has its Markdown and
-    headings, see :func:`unpacked`; it is empty for a page without text. ``linked`` and ``twin`` as in :class:`Loaded`.
-    A file that cannot be read has a problem and no digest."""
+    """The result of reading an HTML file.
+
+    ``digest``: :attr:`Loaded.digest`; empty if the file could not be read, and then ``facts`` has a problem. ``linked``
+    and ``twin``: as in :class:`Loaded`. ``text``: packed Markdown and headings, see :func:`unpacked`; empty for a page
+    without text.
+    """
 
     path: str
     digest: str
@@ -65,23 +74,23 @@ class AnsweredFile(NamedTuple):
 
 
 def load(folder: Path, path: str, twin: str | None) -> Loaded:
-    """Read the bytes of a file of a site, and those of its Markdown: of the one that it links to, else of ``twin``.
-    Raises :class:`OSError` when the file cannot be read."""
+    """Load an HTML file and its twin: the Markdown file that it links to, else ``twin``. Files that Anvil wrote are no
+    twins. Raises :class:`OSError` if the HTML file cannot be read."""
     data = (folder / path).read_bytes()
     linked = linked_twins(data, path)
     if linked:
-        own = recorded_paths(folder)
-        linked = tuple(each for each in linked if each not in own)
+        written_by_anvil = recorded_paths(folder)
+        linked = tuple(each for each in linked if each not in written_by_anvil)
     for candidate in (next((each for each in linked if is_inside(folder, each)), None), twin):
         if candidate is not None:
-            with suppress(OSError):  # deleted since it was listed
+            with suppress(OSError):  # it was deleted after it was listed
                 return Loaded(data, (folder / candidate).read_bytes(), linked, candidate)
     return Loaded(data, None, linked, None)
 
 
 def is_inside(folder: Path, path: str) -> bool:
-    """Whether a path is a file in a folder that no link leads to. A path to elsewhere is not looked at: on Windows that
-    alone connects to a network share."""
+    """Whether a path is a file in a folder, and no part of it is a symbolic link. The file system is not asked for a
+    path to elsewhere: on Windows that alone connects to a network share."""
     if not page_addresses.is_plain(path):
         return False
     real = os.path.realpath(folder)
@@ -90,7 +99,7 @@ def is_inside(folder: Path, path: str) -> bool:
 
 
 def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> AnsweredFile:
-    """Read a file of a site. ``twin``: the path of the Markdown with the same name."""
+    """Read an HTML file. ``twin``: the path of the Markdown file with the same name, or None."""
     try:
         loaded = load(folder, path, twin)
     except FileNotFoundError:
@@ -103,12 +112,13 @@ def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Ans
 
 
 def unpacked(text: bytes) -> tuple[str, tuple[Heading, ...]]:
+    """The Markdown and headings in :attr:`AnsweredFile.text`."""
     markdown, headings = json.loads(zlib.decompress(text))
     return markdown, tuple(Heading(*each) for each in headings)
 
 
 def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageRules) -> Iterator[AnsweredFile]:
-    """Read files, each with the path of its Markdown or None, in order. Large numbers are read by several processes."""
+    """Read HTML files in order. ``files``: (path, path of the Markdown file with the same name or None)."""
     count = min(os.cpu_count() or 1, MAX_PROCESSES)
     if len(files) < MIN_FILES or count < 2:
         yield from (read_one(folder, path, twin, rules) for path, twin in files)
@@ -126,7 +136,7 @@ def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageR
                 child.send({"folder": str(folder.absolute()), "rules": rules, "files": batch})
                 _, data = child.receive(_LINE_BYTES)
                 return _answers(data or b"")
-            except (OSError, EOFError, ValueError):  # it was killed
+            except (OSError, EOFError, ValueError):  # the process was killed: read the batch here
                 return [read_one(folder, path, twin, rules) for path, twin in batch]
             finally:
                 idle.put(child)
@@ -146,7 +156,7 @@ def _answers(data: bytes) -> list[AnsweredFile]:
 
 
 def main() -> None:
-    """Answer the requests of :func:`read_all` until its pipe is closed."""
+    """Answer the requests of :func:`read_all` until the pipe is closed."""
     requests, pipe = take_over_pipes()
     for request in requests:
         rules = PageRules(*(tuple(selectors) for selectors in request["rules"]))

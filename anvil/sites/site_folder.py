@@ -1,8 +1,8 @@
-"""A folder of HTML as a source of documents: the pages that readers see, whatever generator wrote them.
+"""A folder of HTML as a source of documents, whatever generator wrote it.
 
-A page with a source file in the documentation folder has its path and blob id, so that an edit of the file makes it
-stale. Other pages have the path of their HTML, and the hash of their content. Only facts about pages are kept in
-memory; their Markdown waits in a temporary file until it is read.
+A page with a source file in the documentation folder has the path and blob id of that file, so that an edit of the file
+makes the page stale. Other pages have the path of their HTML and the hash of their content. Only facts about pages are
+in memory; their Markdown is in a temporary file.
 """
 
 from __future__ import annotations
@@ -43,26 +43,27 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 3
 """Attempts to read a site that changes while it is read."""
 QUIET_S = 0.5
-"""How long the files of a site that changed stay the same before they are read again."""
+"""How long the files of a changed site must stay the same before they are read again."""
 MAX_WAIT_S = 120.0
-"""How long a build waits for the generator."""
+"""How long a build waits for the generator to finish."""
 MAX_DECLARED_BYTES = 1_000_000
-"""Bytes of ``versions.json``."""
+"""The largest ``versions.json`` that is read."""
 MAX_SINGLE_READS = 32
-"""Pages that are read again one by one. If more are asked for, all others are read by several processes."""
+"""Pages without stored Markdown that are read one by one. After these, all others are read together."""
 _ASCIIDOC_TITLE = re.compile(r"^= (\S.*)$", re.M)
 _NO_BLOBS: Mapping[str, str] = {}
 MIN_SHARE_MAPPED = 0.5
-"""The share of pages that must have a source in a documentation folder that nobody named."""
+"""The share of pages that must have a source in a documentation folder that was only guessed. With less, it is not
+used."""
 MIN_SHARE_LISTED = 0.5
-"""The share of pages with text that the sitemaps of their folders must name, if they are to decide what a page is."""
+"""The share of pages with text that sitemaps must name. With less, the sitemaps are not used."""
 
 
 class SiteFolder:
-    """The pages of a built site.
+    """The pages of a built site as a source of documents. Thread-safe.
 
-    ``tree``: the documents in the documentation folder ``docs``; None without one. ``is_certain``: that folder was
-    named, and is used even if few pages have a source in it. Thread-safe.
+    ``tree``: the documents in the documentation folder ``docs``; None without one. ``is_certain``: the user named that
+    folder, so it is used even if few pages have a source in it.
     """
 
     name = "site"
@@ -93,26 +94,28 @@ class SiteFolder:
         self._cache = SiteCache(cache_folder(folder) / "pages.json", options)
         self._listing: SiteListing | None = None
         self._blobs: Mapping[str, str] | None = None
-        """The pages in the documentation folder, as of the last scan."""
+        """The files in the documentation folder at the last scan, as the tree gives them."""
         self._files: Mapping[str, KnownFile] = self._cache.files
         self._missed = 0
+        """How often a page was asked for whose Markdown was not stored."""
         self._texts: dict[str, tuple[int, int]] = {}
-        """Start and size of the Markdown and headings of a page in the temporary file."""
+        """Path of a HTML file -> start and size of its Markdown and headings in the temporary file."""
         self._spool: IO[bytes] | None = None
         self._pages: dict[str, SitePage] = {}
         self._entries: dict[str, tuple[str, str]] = {}
+        """Path of a page -> (blob id of its source, or ``""``; fingerprint)."""
         self._scan = Scan({})
         self._used_tree: DocumentSource | None = None
         self._excluded: frozenset[str] = frozenset()
         self._aliases: dict[str, dict[str, str]] = {}
         self.notes: tuple[str, ...] = ()
-        """Sentences for people on the last scan."""
+        """Remarks on the last scan, for people."""
 
     # --- the protocol ----------------------------------------------------------------------------------------
 
     @property
     def root_path(self) -> str:
-        """See :class:`DocumentSource`, as for all below."""
+        """See :class:`DocumentSource`, also for the members below."""
         return self._used_tree.root_path if self._used_tree else "."
 
     @property
@@ -130,30 +133,32 @@ class SiteFolder:
         with self._lock:
             for number in range(MAX_ROUNDS):
                 listing = (
-                    list_site(self.folder, self._limit) if self._listing is None and not number else self._settled()
+                    list_site(self.folder, self._limit)
+                    if self._listing is None and not number
+                    else self._wait_until_settled()
                 )
                 blobs = self._tree.scan().entries if self._tree else _NO_BLOBS  # the same object while nothing changed
                 if not listing.young and listing.is_same(self._listing) and blobs is self._blobs:
                     return self._scan
-                facts, is_read = self._read_all(listing)
-                # The files are listed again after they were read: else pages of two builds could be in one index.
-                if not is_read or list_site(self.folder, self._limit).is_same(listing):
+                facts, is_opened = self._read_all(listing)
+                # The files are listed again after they were read, or pages of two builds could be in one index.
+                if not is_opened or list_site(self.folder, self._limit).is_same(listing):
                     self._cache.save(listing.lasting(self._files))
                     self._choose(listing, facts, blobs)
                     self._listing, self._blobs = listing, blobs
                     return self._scan
             raise SourceError(f"The site in {self.folder} changes while it is read. Try again when it is built.")
 
-    def _settled(self) -> SiteListing:
-        """The files of a site that was read before. If they are others, a generator may still write them, and may have
-        emptied the folder first: then this waits until they stay the same."""
-        last, patient_until = self._listing, time.monotonic() + MAX_WAIT_S
+    def _wait_until_settled(self) -> SiteListing:
+        """The files of a site that was read before. If they changed, a generator may still be writing them, and may
+        have emptied the folder first. So this waits until they stay the same for :data:`QUIET_S`."""
+        last, deadline = self._listing, time.monotonic() + MAX_WAIT_S
         same_since = 0.0
         while True:
             try:
                 listing = list_site(self.folder, self._limit)
             except SourceError:
-                if time.monotonic() > patient_until:
+                if time.monotonic() > deadline:
                     raise
                 last = None
             else:
@@ -162,7 +167,7 @@ class SiteFolder:
                     last, same_since = listing, now
                 elif now - same_since >= QUIET_S:
                     return listing
-                elif now > patient_until:
+                elif now > deadline:
                     raise SourceError(f"The site in {self.folder} is being written. Try again when it is built.")
             time.sleep(QUIET_S / 5)
 
@@ -192,65 +197,70 @@ class SiteFolder:
         return replace(document, source=file.text, inserted=file.inserted) if isinstance(file, Document) else document
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
-        """As in the tree. A page without a source has the time of the newest page that has one."""
+        """The times of the source files. A page without a source has the time of the newest page with one."""
         times: dict[str, str] = {}
         if self._used_tree is not None:
-            with_file = [path for path in paths if self._entries.get(path, ("", ""))[0]]
-            times = self._used_tree.last_modified(with_file, known, since)
+            with_source = [path for path in paths if self._entries.get(path, ("", ""))[0]]
+            times = self._used_tree.last_modified(with_source, known, since)
         newest = max(times.values(), default=UNKNOWN_TIME)
         return {path: times.get(path, newest) for path in paths}
 
     # --- files -----------------------------------------------------------------------------------------------
 
     def _read_all(self, listing: SiteListing) -> tuple[dict[str, PageFacts], bool]:
-        """The facts about all files, and whether a file was read. Those whose signature or bytes are not in the cache
-        are parsed."""
-        is_read = False
+        """(path -> facts of all HTML files, whether a file was opened).
+
+        A file is not opened if its signature is the cached one, and not parsed if its bytes are.
+        """
+        is_opened = False
         facts: dict[str, PageFacts] = {}
-        unknown: list[tuple[str, str | None]] = []
+        to_parse: list[tuple[str, str | None]] = []
         before, self._files = self._files, {}
-        known = {file.digest: file.facts for file in before.values()}
+        facts_by_digest = {file.digest: file.facts for file in before.values()}
         for path in sorted(listing.html):
             file = before.get(path)
             if file is None or not listing.is_current(file, path):
-                is_read = True
-                file = self._hashed(path, listing, known) if known else None
+                is_opened = True
+                file = self._file_by_digest(path, listing, facts_by_digest) if facts_by_digest else None
             if file is None:
-                unknown.append((path, listing.twins.get(path)))
+                to_parse.append((path, listing.twins.get(path)))
                 continue
             facts[path], self._files[path] = file.facts, file
             if path in before and before[path].digest != file.digest:
                 self._texts.pop(path, None)
-        if unknown:
+        if to_parse:
             from anvil.sites import reader_processes  # it imports the HTML parser
 
-            for done, answer in enumerate(reader_processes.read_all(self.folder, unknown, self.rules())):
-                self._progress("reading the site", done, len(unknown))
+            for done, answer in enumerate(reader_processes.read_all(self.folder, to_parse, self.rules())):
+                self._progress("reading the site", done, len(to_parse))
                 facts[answer.path] = answer.facts
                 if answer.digest:
                     self._files[answer.path] = _known_file(answer, answer.path, listing, answer.facts)
                     self._store(answer.path, answer.text)
-            self._progress("reading the site", len(unknown), len(unknown))
-        return facts, is_read or bool(unknown)
+            self._progress("reading the site", len(to_parse), len(to_parse))
+        return facts, is_opened
 
-    def _hashed(self, path: str, listing: SiteListing, known: Mapping[str, PageFacts]) -> KnownFile | None:
+    def _file_by_digest(
+        self, path: str, listing: SiteListing, facts_by_digest: Mapping[str, PageFacts]
+    ) -> KnownFile | None:
+        """The file with the facts that its bytes had before; None if these bytes are new or it cannot be read."""
         from anvil.sites import reader_processes
 
         try:
             loaded = reader_processes.load(self.folder, path, listing.twins.get(path))
         except OSError:
-            return None  # reading it tells the reason
-        facts = known.get(loaded.digest)
+            return None  # the reason is found when it is parsed
+        facts = facts_by_digest.get(loaded.digest)
         return None if facts is None else _known_file(loaded, path, listing, facts)
 
     def rules(self) -> PageRules:
-        """The user's selectors of the content."""
+        """The user's CSS selectors of the content."""
         from anvil.sites.page_content import PageRules
 
         return PageRules(self._options.content, self._options.ignore)
 
     def html_files(self) -> list[str]:
-        """The paths of all HTML files of the last scan, also of those that are no pages."""
+        """The paths of all HTML files of the last scan, also of those that are not pages."""
         return sorted(self._listing.html) if self._listing else []
 
     def pages(self) -> Mapping[str, SitePage]:
@@ -258,7 +268,7 @@ class SiteFolder:
         return self._pages
 
     def url(self) -> str:
-        """The address of the site, which ends in a slash; empty if its pages do not say it."""
+        """The address of the site, which ends in a slash; empty if it is not known."""
         for page in self._pages.values():
             if page.url is not None and (url := page.url.removesuffix(page.address)).endswith("/"):
                 return url
@@ -274,13 +284,13 @@ class SiteFolder:
             self._spool.write(text)
 
     def _text_of(self, path: str) -> tuple[str, tuple[Heading, ...]] | None:
-        """The Markdown and headings of a page as it was scanned; None when its file is another now."""
+        """The Markdown and headings of a page as it was scanned; None if its file has changed since."""
         from anvil.sites import reader_processes
 
         if path not in self._texts:
             assert self._listing is not None
             self._missed += 1
-            is_bulk = self._missed > MAX_SINGLE_READS  # all pages are asked for, as after a change of the chunking
+            is_bulk = self._missed > MAX_SINGLE_READS  # as after a change of the chunking, when all pages are read
             paths = sorted({page.file for page in self._pages.values()} - self._texts.keys()) if is_bulk else [path]
             files = [(each, self._listing.twins.get(each)) for each in paths]
             for answer in reader_processes.read_all(self.folder, files, self.rules()):
@@ -303,7 +313,8 @@ class SiteFolder:
     # --- pages -----------------------------------------------------------------------------------------------
 
     def _choose(self, listing: SiteListing, facts: Mapping[str, PageFacts], blobs: Mapping[str, str]) -> None:
-        listed, notes = self._listed(listing, facts)
+        """Set the result of a scan: the pages with their sources, and the files that are left out."""
+        listed, notes = self._sitemap_addresses(listing, facts)
         chosen = site_pages.choose(facts, listed, self._options, self._declared_versions(listing))
         if not chosen.pages and any(page.shell for page in facts.values()):
             raise SourceError(
@@ -316,38 +327,39 @@ class SiteFolder:
                 f"{self.folder} has no page to index: {reasons}. Name the folder that the generator writes, or change "
                 "the pages or [site] in anvil.toml."
             )
-        self._used_tree, mapped = self._mapped(chosen.pages, listing, blobs)
-        repeated = site_pages.repeated(chosen.pages, mapped)
-        copied = {copy.path for copy in repeated}
-        mapped = {file: source for file, source in mapped.items() if file not in copied}
+        self._used_tree, sources = self._match_sources(chosen.pages, listing, blobs)
+        copies = site_pages.find_copies(chosen.pages, sources)
+        copy_files = {copy.path for copy in copies}
+        sources = {file: source for file, source in sources.items() if file not in copy_files}
         self._aliases = self._second_names(listing)
         by_path: dict[str, SitePage] = {}
         entries: dict[str, tuple[str, str]] = {}
         for page in chosen.pages:
-            if page.file in copied:
+            if page.file in copy_files:
                 continue
-            path = mapped.get(page.file, page.file)
+            path = sources.get(page.file, page.file)
             by_path[path] = page
             values = [page.facts.digest, page.url, self._metadata(page)]
             fingerprint = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
             if self._used_tree is not None:
                 blob, included = document_source.parts(blobs.get(path, ""))
                 entries[path] = (blob, fingerprint + included)
-            else:  # no page has a source: the id of what is indexed takes the place of the source's
+            else:  # no page has a source, so the blob id is made of the fingerprint
                 entries[path] = (blob_id(fingerprint.encode("ascii")), "")
         self._pages = dict(sorted(by_path.items()))
         self._entries = entries
         self._excluded = frozenset(
             hash_path(path) for path in (blobs if self._used_tree else ()) if path not in self._pages
         )
-        self.notes = (*notes, *_without_address(chosen.pages), *self._older(mapped, listing))
+        self.notes = (*notes, *_address_remark(chosen.pages), *self._age_remark(sources, listing))
         identities = {path: document_source.identity(*entries[path]) for path in self._pages}
-        left_out = sorted((*chosen.left_out, *repeated, *listing.left_out), key=lambda each: each.path)
+        left_out = sorted((*chosen.left_out, *copies, *listing.left_out), key=lambda each: each.path)
         self._scan = Scan(identities, tuple(left_out))
 
-    def _mapped(
+    def _match_sources(
         self, chosen: tuple[SitePage, ...], listing: SiteListing, blobs: Mapping[str, str]
     ) -> tuple[DocumentSource | None, dict[str, str]]:
+        """(the tree if it is used, HTML file -> source file)."""
         if self._tree is None:
             return None, {}
         copies = {}
@@ -356,17 +368,17 @@ class SiteFolder:
                 source = path.removeprefix("_sources/").removesuffix(".txt")
                 copies[page_addresses.key(source.rpartition(".")[0] + ".html")] = source
         tree = self._tree
-        mapped = source_files.mapped(chosen, blobs.keys(), copies, lambda path: _title(tree, path))
-        if not self._is_certain and len(mapped) < MIN_SHARE_MAPPED * max(len(chosen), 1):
+        sources = source_files.match_sources(chosen, blobs.keys(), copies, lambda path: _title(tree, path))
+        if not self._is_certain and len(sources) < MIN_SHARE_MAPPED * max(len(chosen), 1):
             return None, {}
-        return tree, mapped
+        return tree, sources
 
-    def _older(self, mapped: Mapping[str, str], listing: SiteListing) -> Iterator[str]:
-        """A remark on pages that are older than their source."""
+    def _age_remark(self, sources: Mapping[str, str], listing: SiteListing) -> Iterator[str]:
+        """A remark if pages are older than their source."""
         if self._docs is None or self._used_tree is None:
             return
         older = []
-        for file, source in mapped.items():
+        for file, source in sources.items():
             try:
                 if (self._docs / source).stat().st_mtime_ns > modified_ns(listing.html[file]):
                     older.append(source)
@@ -378,17 +390,18 @@ class SiteFolder:
                 "Build the site again before its index."
             )
 
-    def _listed(
+    def _sitemap_addresses(
         self, listing: SiteListing, facts: Mapping[str, PageFacts]
     ) -> tuple[dict[str, str] | None, tuple[str, ...]]:
-        """Path -> address of the pages in sitemaps; a folder with a sitemap of its own goes by that one."""
-        files = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of two the first by name
+        """(path -> address of the files in sitemaps, remarks). The sitemap of a folder has precedence over one above
+        it. None if there are no sitemaps, or too few pages are in them."""
+        files = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # the first path wins
         maps = sorted(path for path in listing.others if path.rpartition("/")[2].startswith("sitemap"))
         if not maps:
             return None, ()
         addresses: dict[str, str] = {}
         has_names = False
-        # the deepest folder first, because the sitemap of a folder goes before one above it
+        # the deepest folder first, since its sitemap has precedence
         for folder in sorted({path.rpartition("/")[0] for path in maps}, key=lambda each: -each.count("/")):
             named = [
                 address
@@ -401,15 +414,15 @@ class SiteFolder:
             start = f"{folder}/" if folder else ""
             keys = {key: f"{key}/".removeprefix(start).rstrip("/") for key in files if f"{key}/".startswith(start)}
             inside = {own: files[key] for key, own in keys.items()}
-            # a sitemap of a language may lie in its folder, and its pages at the top, but for one that leads there
-            pages = max((site_listing.listed(named, keyed) for keyed in (inside, files)), key=len)
+            # The sitemap of a language may be in its folder while the pages that it names are at the top. So both
+            # are tried, and the one with more pages is used.
+            pages = max((site_listing.file_addresses(named, keyed) for keyed in (inside, files)), key=len)
             for path, address in pages.items():
                 addresses.setdefault(path, address)
-        if not addresses and not has_names:  # as a generator writes it that does not know the site's address
+        if not addresses and not has_names:  # empty, as generators write it that do not know the site's address
             return None, ()
-        starts = tuple(
-            path.rpartition("/")[0] + "/" if "/" in path else "" for path in maps
-        )  # 1.1/ has no page of 1.10/
+        # with the slash, because 1.1/ has no page of 1.10/
+        starts = tuple(path.rpartition("/")[0] + "/" if "/" in path else "" for path in maps)
         covered = [path for path in facts if path.startswith(starts)]
         expected = sum(site_pages.is_listable(facts[path]) for path in covered)
         if len(addresses) < MIN_SHARE_LISTED * expected:
@@ -418,11 +431,11 @@ class SiteFolder:
         return {**uncovered, **addresses}, ()
 
     def _second_names(self, listing: SiteListing) -> dict[str, dict[str, str]]:
-        """Key of a page's address -> second names of its sections, by the inventories of Sphinx."""
+        """Key of a page's address -> second names of its sections, by Sphinx's inventories."""
         names: dict[str, dict[str, str]] = {}
         for path in sorted(listing.others):
             if path.rpartition("/")[2] == INVENTORY:
-                with suppress(OSError):  # deleted since it was listed; the next listing tells
+                with suppress(OSError):  # it was deleted after it was listed, which the next listing shows
                     folder = path.removesuffix(INVENTORY)
                     for page, anchors in site_listing.aliases((self.folder / path).read_bytes()).items():
                         names[page_addresses.key(f"{folder}{page}")] = anchors
@@ -432,6 +445,7 @@ class SiteFolder:
         return page.metadata(self._aliases.get(page_addresses.key(page.file)))
 
     def _declared_versions(self, listing: SiteListing) -> list[str]:
+        """The names of versions in ``versions.json``."""
         declared = None
         if "versions.json" in listing.others:
             with suppress(OSError, ValueError):
@@ -441,25 +455,26 @@ class SiteFolder:
         return [name for name in names if isinstance(name, str)]
 
 
-def _without_address(chosen: Sequence[SitePage]) -> Iterator[str]:
-    """A remark on pages that have no address, with the key of their generator."""
+def _address_remark(chosen: Sequence[SitePage]) -> Iterator[str]:
+    """A remark if no page has an absolute address. It names the key of the most common generator."""
     if not chosen or any(page.url is not None for page in chosen):
         return
     (name, _), *_ = Counter(page.facts.generator for page in chosen).most_common(1)
     key = next((generator.address for generator in GENERATORS if generator.name == name), "")
-    own = f", or set {key} and build the site again" if key else ""
-    yield f"The pages do not say where the site is published, so no result has an address. Give --site-url{own}."
+    or_key = f", or set {key} and build the site again" if key else ""
+    yield f"The pages do not say where the site is published, so no result has an address. Give --site-url{or_key}."
 
 
 def _known_file(
     read: reader_processes.Loaded | reader_processes.AnsweredFile, path: str, listing: SiteListing, facts: PageFacts
 ) -> KnownFile:
+    """The cache entry of a file, with its signatures in a listing."""
     signature = None if read.twin is None else listing.others.get(read.twin)
     return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature, facts)
 
 
 def _title(tree: DocumentSource, path: str) -> str:
-    """The title that a file gives its page."""
+    """The title that a source file gives its page."""
     from anvil.text import markdown_sections
 
     document = tree.read(path)

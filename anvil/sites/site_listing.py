@@ -1,5 +1,4 @@
-"""The files of a built site, before they are read: which are pages, which say something about pages, which are Markdown
-that Anvil wrote, and what is known of those that did not change."""
+"""The files of a built site: HTML, sitemaps, inventories, Markdown that Anvil wrote, and the cache of page facts."""
 
 from __future__ import annotations
 
@@ -31,14 +30,16 @@ from anvil.values import Skipped
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
 INVENTORY = "objects.inv"
 _ABOUT_PAGES = re.compile(r"(?:.*/)?(?:sitemap[^/]*\.xml|objects\.inv|[^/]*\.md)|_sources/.*|versions\.json", re.S)
-"""Other files of a site that say something about its pages."""
+"""Files besides HTML that have information on pages."""
 
 
 class KnownFile(NamedTuple):
-    """An HTML file that was read: its signature, None for one that does not tell its content; the digest of it and of
-    its Markdown; and the path and signature of this Markdown if the site has it.
-    ``linked``: the paths at which the Markdown may be that the page links to, also if the site has none of them yet.
-    ``facts``: what it says about its page."""
+    """An HTML file that was read before.
+
+    ``signature``: None if an equal signature does not mean equal content. ``digest``: the SHA-256 (hex) of the file
+    and its Markdown file, its twin. ``linked``: the paths that the twin may have by a link in the HTML, whether or not
+    the site has such a file. ``twin``, ``twin_signature``: the twin that was read; None without one.
+    """
 
     signature: Signature | None
     digest: str
@@ -50,9 +51,12 @@ class KnownFile(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteListing:
-    """The files of a site: path -> signature; and what is left out before it is read. ``young``: files that were
-    changed so shortly before that their signature does not tell their content. ``fresh``: those of them, and others,
-    whose content may change through mapped memory without a change of their signature."""
+    """The files of a site at one time.
+
+    ``html``, ``others``: path -> signature. ``left_out``: files that are not read. ``young``: files that were changed
+    so recently that they may change again without another signature. ``fresh``: these, and files that may still change
+    through mapped memory without another signature.
+    """
 
     html: dict[str, Signature]
     others: dict[str, Signature]
@@ -61,14 +65,14 @@ class SiteListing:
     fresh: frozenset[str]
 
     def is_same(self, other: SiteListing | None) -> bool:
-        """Whether both have the same files."""
+        """Whether both listings have the same files."""
         mine = self.html, self.others, self.left_out
         return other is not None and mine == (other.html, other.others, other.left_out)
 
     @cached_property
     def twins(self) -> Mapping[str, str]:
-        """HTML file -> the Markdown with the same address: ``guide.md`` or ``guide.html.md`` of ``guide.html``, and
-        ``guide.md`` or ``guide/index.md`` of ``guide/index.html``. Sites with a ``llms.txt`` have it there."""
+        """HTML file -> the Markdown file with the same address, as sites with ``llms.txt`` have it: ``guide.md`` or
+        ``guide.html.md`` for ``guide.html``, and ``guide.md`` or ``guide/index.md`` for ``guide/index.html``."""
         by_address: dict[str, list[str]] = {}
         for path in self.others:
             if path.endswith(".md"):
@@ -84,7 +88,7 @@ class SiteListing:
         return twins
 
     def is_current(self, file: KnownFile, path: str) -> bool:
-        """Whether a file and its Markdown are those that were read, by their signatures."""
+        """Whether the signatures of a file and its twin show that neither changed since it was read."""
         used = next((each for each in file.linked if each in self.others), self.twins.get(path))
         signature = None if used is None else self.others[used]
         return (file.signature, file.twin, file.twin_signature) == (self.html[path], used, signature) and (
@@ -92,7 +96,7 @@ class SiteListing:
         )
 
     def lasting(self, files: Mapping[str, KnownFile]) -> dict[str, KnownFile]:
-        """The files without the signatures that do not tell their content for good."""
+        """The files to keep in the cache. A fresh file is kept without its signature."""
         return {
             path: file._replace(signature=None) if path in self.fresh or file.twin in self.fresh else file
             for path, file in files.items()
@@ -100,16 +104,16 @@ class SiteListing:
 
 
 def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
-    """The files of the site in a folder. Raises :class:`SourceError` for one without pages."""
+    """List the files of a site. Raises :class:`SourceError` if the folder has no HTML file."""
     pages: dict[str, Signature] = {}
     others: dict[str, Signature] = {}
     left_out: list[Skipped] = []
     young: set[str] = set()
     fresh: set[str] = set()
-    began_ns = time.time_ns()  # before the first file is looked at: a change after it may have the same time stamp
-    own = recorded_paths(folder)
+    began_ns = time.time_ns()  # before the first file is examined: a later change may have the same time stamp
+    written_by_anvil = recorded_paths(folder)
     for path, entry in _files(folder):
-        state = _state(path, entry, own, max_page_bytes)
+        state = _state(path, entry, written_by_anvil, max_page_bytes)
         if isinstance(state, Skipped):
             left_out.append(state)
         elif state is not None:
@@ -131,19 +135,19 @@ def _is_html(path: str) -> bool:
 
 
 def _state(
-    path: str, entry: os.DirEntry[str], own: Collection[str], max_page_bytes: int
+    path: str, entry: os.DirEntry[str], written_by_anvil: Collection[str], max_page_bytes: int
 ) -> os.stat_result | Skipped | None:
-    """The state of a file that is read, or why a page is left out; None for other files. ``own``: those of Anvil."""
+    """The state of a file to read, or the reason to leave it out; None for a file that is no concern of a reader."""
     if not is_plain_name(path):
         return Skipped(plain_name(path), BAD_NAME)
     if entry.is_symlink():
         return Skipped(path, "it is a link to another file or folder") if _is_html(path) or entry.is_dir() else None
-    if path == SITE_SEARCH or not (_is_html(path) or (path not in own and _ABOUT_PAGES.fullmatch(path))):
+    if path == SITE_SEARCH or not (_is_html(path) or (path not in written_by_anvil and _ABOUT_PAGES.fullmatch(path))):
         return None
     try:
         state = entry.stat(follow_symlinks=False)
     except OSError:
-        return None  # deleted since it was listed; the next listing tells
+        return None  # it was deleted after its folder was read, which the next listing shows
     if not stat.S_ISREG(state.st_mode):
         return Skipped(path, "it is not a regular file") if _is_html(path) else None
     if _is_html(path) and state.st_size > max_page_bytes:
@@ -152,7 +156,7 @@ def _state(
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The files under a folder, and links, by path. Folders with a dot in front are left out."""
+    """(path, entry) of the files and links under a folder, without those in folders whose name begins with a dot."""
     waiting = [(str(folder), "")]
     while waiting:
         real, above = waiting.pop()
@@ -160,7 +164,7 @@ def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
             with os.scandir(real) as items:
                 entries = list(items)
         except OSError:
-            continue  # deleted since it was listed
+            continue  # the folder was deleted
         for entry in entries:
             path = f"{above}{entry.name}"
             if entry.is_dir(follow_symlinks=False):
@@ -174,15 +178,17 @@ def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def cache_folder(site: Path) -> Path:
-    """The folder for what is kept about a site between builds, since generators empty the site's own."""
+    """The user's cache folder for a site. It is not in the site, because generators empty that."""
     name = hashlib.sha256(str(site.absolute()).encode("utf-8", "surrogatepass")).hexdigest()[:20]
     return safe_files.user_cache() / "sites" / name
 
 
 class SiteCache:
-    """The files of a site as they were read last, by their paths: those with the same bytes are not parsed again, and
-    those with the same signature are not even read. It is one file in the user's cache folder, which can be deleted at
-    any time. ``options`` that read other content start an empty cache."""
+    """A cache file with the facts about the HTML files of a site.
+
+    A file with the same signature is not read again, and one with the same bytes is not parsed again. The cache can be
+    deleted at any time. It is empty if it was written with other selectors in ``options``.
+    """
 
     def __init__(self, file: Path, options: SiteOptions) -> None:
         self._file = file
@@ -194,10 +200,10 @@ class SiteCache:
             if stored["head"] == self._head:
                 self.files = {path: _known_file(values) for path, values in stored["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return  # missing, of another version, or damaged: the pages are read
+            return  # missing or damaged: all pages are read
 
     def save(self, files: Mapping[str, KnownFile]) -> None:
-        """Write the files if they differ. A folder that cannot be written has no cache."""
+        """Write the files if they changed. Without permission to write, there is no cache."""
         if files == self.files:
             return
         self.files = dict(files)
@@ -205,7 +211,7 @@ class SiteCache:
         text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
         try:
             safe_files.make_folder(self._file.parent)
-            safe_files.write_file(self._file, text, replace=True, flush=False)  # what a crash takes is read again
+            safe_files.write_file(self._file, text, replace=True, flush=False)  # after a crash, pages are read again
         except OSError:
             return
 
@@ -219,19 +225,19 @@ def _known_file(values: list[Any]) -> KnownFile:
 # --- sitemaps and inventories ----------------------------------------------------------------------------------------
 
 MAX_BYTES = 50_000_000
-"""Bytes of a sitemap, as https://www.sitemaps.org has it. The rest is not read."""
+"""The largest sitemap by https://www.sitemaps.org. The rest of a larger one is not read."""
 MAX_ADDRESSES = 1_000_000
-"""Addresses that all sitemaps of a folder may name together."""
+"""Addresses that are read from a sitemap."""
 MAX_ADDRESS_CHARS = 4_000
 MAX_PREFIX_ADDRESSES = 2_000
-"""Addresses of a sitemap by which the folder of the site is found; the others have it too."""
+"""Addresses of a sitemap from which the folder of the site is found."""
 _LOCATION = re.compile(
     rb"<loc>(?:\s{0,200}<!\[CDATA\[([^<>]{0,4200}?)\]\]>\s{0,200}|([^<>]{0,4200}))</loc>", re.I
-)  # every repetition has a limit: a file of blanks takes no longer than another
+)  # each repetition is limited, or a file of blanks would take very long
 
 
 def locations(data: bytes) -> list[str]:
-    """The addresses in a sitemap, or in an index of sitemaps."""
+    """The addresses in a sitemap or in an index of sitemaps."""
     addresses: list[str] = []
     for match in _LOCATION.finditer(data[:MAX_BYTES]):
         address = html.unescape((match[1] or match[2] or b"").decode("utf-8", "replace")).strip()
@@ -242,31 +248,32 @@ def locations(data: bytes) -> list[str]:
     return addresses
 
 
-def listed(named: list[str], files: Mapping[str, str]) -> dict[str, str]:
+def file_addresses(addresses: list[str], files: Mapping[str, str]) -> dict[str, str]:
     """Path of a file -> its address in a sitemap. ``files``: key of an address -> path of the file."""
-    named = [address for address in named if page_addresses.split(address).geturl()]  # can be read
-    paths = [page_addresses.split(address).path for address in named]
+    valid = [address for address in addresses if page_addresses.split(address).geturl()]
+    paths = [page_addresses.split(address).path for address in valid]
     prefix = page_addresses.common_prefix(paths[:MAX_PREFIX_ADDRESSES], files)
     pages: dict[str, str] = {}
-    for address, path in zip(named, paths, strict=True):
-        own = page_addresses.key(path)
-        inside = own if not prefix else own[len(prefix) :] if f"{own}/".startswith(prefix) else None
+    for address, path in zip(valid, paths, strict=True):
+        key = page_addresses.key(path)
+        inside = key if not prefix else key[len(prefix) :] if f"{key}/".startswith(prefix) else None
         if inside is not None and inside in files:
             pages.setdefault(files[inside], address)
     return pages
 
 
 MAX_INVENTORY_BYTES = 50_000_000
-"""Bytes of an inventory that are read, once unpacked."""
+"""Unpacked bytes of an inventory that are read."""
 _HEAD = re.compile(rb"# Sphinx inventory version 2\n(?:#[^\n]*\n){3}")
 # NAME DOMAIN:ROLE PRIORITY ADDRESS TITLE
 _ENTRY = re.compile(r"(?P<name>.+?) (?P<domain>[^\s:]+):\S+ -?\d+ (?P<page>[^\s#]*)#(?P<anchor>\S+) ")
 
 
 def aliases(data: bytes) -> dict[str, dict[str, str]]:
-    """Key of a page's address -> names of its API that are not their own anchor -> the anchor. For example
-    ``requests.models.Request`` -> ``requests.Request``. Labels, terms and modules are left
-    out. A file of another form has none.
+    """The second names in an inventory of Sphinx: key of a page's address -> name -> anchor.
+
+    For example, ``requests.models.Request`` has the anchor ``requests.Request``. Labels and terms are left out, as are
+    names that are their own anchor. A file in another format has none.
     """
     head = _HEAD.match(data)
     if head is None:
@@ -291,25 +298,27 @@ RECORD = "anvil/markdown.json"
 """Its path in the site."""
 RECORD_FORMAT = 1
 MAX_RECORD_BYTES = 200_000_000
-"""About a million files."""
+"""The largest record that is read: that of about a million files."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """The Markdown files that Anvil wrote into a site: path -> SHA-256 (hex). They are made of the pages, so none is
-    read as one. ``unfinished``: those that may be there already, while a build writes them. ``linked``: the HTML files
-    that got a link to one."""
+    """The record of the Markdown files that Anvil wrote into a site. They are never read as pages.
+
+    ``files``: path -> SHA-256 (hex). ``unfinished``: the same for files that a build is writing, which may exist or
+    not. ``linked``: the HTML files with a link to their Markdown.
+    """
 
     files: Mapping[str, str] = field(default_factory=dict)
     unfinished: Mapping[str, str] = field(default_factory=dict)
     linked: tuple[str, ...] = ()
 
     def is_own(self, path: str, digest: str) -> bool:
-        """Whether a file with these bytes was written by Anvil."""
+        """Whether Anvil wrote the file with this digest at this path."""
         return digest in (self.files.get(path), self.unfinished.get(path))
 
     def text(self) -> str:
-        """The content of the file. The same record gives the same text."""
+        """The content of the record's file. Equal records give equal text."""
         values = {"format": RECORD_FORMAT, "files": dict(sorted(self.files.items())), "linked": sorted(self.linked)}
         if self.unfinished:
             values["unfinished"] = dict(sorted(self.unfinished.items()))
@@ -317,7 +326,7 @@ class Record:
 
 
 def read_record(site: Path) -> Record:
-    """The record of a site; an empty one where there is none, or one in another form."""
+    """The record of a site. It is empty if the file is missing, damaged or in another format."""
     try:
         values = json.loads(safe_files.text(site / RECORD, MAX_RECORD_BYTES))
         if values["format"] != RECORD_FORMAT:
@@ -329,7 +338,7 @@ def read_record(site: Path) -> Record:
 
 
 def recorded_paths(site: Path) -> frozenset[str]:
-    """All files in the record of a site. It is read again when it changed."""
+    """All paths in the record of a site. The record is read again if it changed."""
     try:
         state = os.stat(site / RECORD)
     except OSError:
@@ -344,6 +353,6 @@ def _paths(site: Path, *signature: int) -> frozenset[str]:
 
 
 def _digests(values: Mapping[str, object]) -> dict[str, str]:
-    """Of the files that have a name which Anvil writes: no others are replaced or removed."""
-    named = [path for path in values if path.endswith(".md") or path in ("llms.txt", "llms-full.txt")]
-    return {path: str(values[path]) for path in named if page_addresses.is_file(path)}
+    """Path -> digest for the names that Anvil writes. No other file is replaced or removed, whatever a record says."""
+    names = [path for path in values if path.endswith(".md") or path in ("llms.txt", "llms-full.txt")]
+    return {path: str(values[path]) for path in names if page_addresses.is_file(path)}

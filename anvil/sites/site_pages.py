@@ -1,8 +1,5 @@
-"""The pages of a site: what is known of its HTML files, which of them are pages, and the address, version, language
-and metadata of each.
-
-A file is left out by what it is, and by its text: if other pages have it, in a language to which they are not
-translated, or several in one.
+"""Which HTML files of a site are pages, and why others are left out; the address, version, language and metadata of a
+page; copies of pages.
 """
 
 from __future__ import annotations
@@ -22,13 +19,13 @@ from anvil.values import Skipped
 from anvil.wording import first_of
 
 MAX_PATHS_SHOWN = 3
-"""Pages that a message names for each reason to leave some out."""
+"""Left out pages that a message names for each reason."""
 MAX_LISTING_WORDS = 30
-"""Words outside of its links that a page of tags or a listing may have."""
+"""Words outside of links and headings that a page of tags or a listing may have. A page with more is indexed."""
 MAX_SPECIAL_WORDS = 100
-"""Words outside of its links that a search page may have, or the page for addresses that do not exist."""
-# Pages that are left out by their paths: of these only the short ones, because documentation may be about searching.
-# A site has a search page at its top, and in the folders of its languages and versions. Elsewhere it is about one.
+"""The same for a search page and the page for addresses that do not exist."""
+# Left out by path if they are short, because documentation may be about searching. A site has its search page at the
+# top, and in the folders of its languages and versions. Elsewhere a page with that name is about searching.
 _EDITION = r"(?:docs|[a-z]{2}(?:[-_][a-z]{2,4})?|v?\d[\w.-]*|latest|stable|dev|main|master|next|current)/"
 _SHORT = (
     (re.compile(r"(?:.*/)?(?:404(?:/index)?|__404error)\.html?"), "it is the page for addresses that do not exist"),
@@ -51,27 +48,27 @@ _SPECIAL = (
     (re.compile(r"(?:.*/)?build/[0-9a-f]{32}\.html"), "it is the output of code in another page"),  # of MyST
 )
 _OF_GENERATOR = {each.name: [(re.compile(pattern), reason) for pattern, reason in each.left_out] for each in GENERATORS}
-"""Elsewhere such a page may be about a function or a class with this name."""
-# Reasons that name another page, which are one for people
+"""Generator -> patterns of its own. On sites of other generators such a page may be about a function or a class."""
+# Reasons that name another page. A message counts them as one reason.
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
 _LISTING = re.compile(
     r"(?:.*/)?(?:(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)|"
     r"(?:toc|navigation|[^/]+-sidebar)\.html)"
 )
-"""Also the parts that pages of docfx, Dokka and dartdoc load: ``toc.html``, ``navigation.html`` and
+"""Listings, and the parts that pages of docfx, Dokka and dartdoc load, such as ``toc.html``, ``navigation.html`` and
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 49
-"""Raised when a page of HTML gives another Markdown or other facts than before: what is kept of it is read again then,
-as it is when :class:`PageFacts` gets another field."""
+READER_VERSION = 50
+"""Raise it when the same HTML gives other Markdown or facts than before. Cached pages are then read again. A new field
+of :class:`PageFacts` has the same effect by itself."""
 
 
 class PageImage(NamedTuple):
-    """An image of a page, whose text has its alternative text alone.
+    """An image of a page. The indexed Markdown has only its alternative text.
 
-    ``start``: where that is in the Markdown of the page. ``alt``: it, as Markdown; empty for an image without one.
-    ``markdown``: what takes its place where images are kept.
+    ``start``: the index of the alternative text in the Markdown. ``alt``: that text, as Markdown; may be empty.
+    ``markdown``: the Markdown of the image, which replaces the alternative text in published Markdown.
     """
 
     start: int
@@ -80,14 +77,19 @@ class PageImage(NamedTuple):
 
 
 class PageFacts(NamedTuple):
-    """What the head and the content of a page say, by which it is decided whether it is indexed.
+    """Facts about an HTML file that decide whether and how it is indexed.
 
-    ``canonical``, ``edit_url`` and ``refresh`` are addresses as the page has them, or None. ``robots``: what it tells
-    search engines, each tag on a line, in lower case. ``shell``: scripts make its content, so its HTML has none.
-    ``word_count``: words of the content, and ``own_words``: those outside of its links and headings. ``frames``: it is
-    a set of frames. ``digest``: the SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which
-    copies are found. ``heading_digests``: its headings, as :func:`short_digest` gives them. ``problem``: why it cannot
-    be read. ``version``: of the documentation, as Docusaurus names it. ``images``: in the order of the text.
+    - ``word_count``: words of the content. ``own_words``: words outside of its links and headings.
+    - ``canonical``, ``edit_url``, ``refresh``: addresses as the page has them, or None.
+    - ``robots``: the values of its tags for search engines in lower case, one on each line.
+    - ``shell``: the HTML has no text, because scripts make it.
+    - ``frames``: the page is a set of frames.
+    - ``digest``: the SHA-256 (hex) of its indexed values.
+    - ``passages``: digests and word counts of its passages, separated by spaces; the first is that of the whole text.
+    - ``heading_digests``: the :func:`short_digest` of each heading, separated by spaces.
+    - ``problem``: why the file cannot be read; None if it can.
+    - ``version``: the version of the documentation that Docusaurus names.
+    - ``images``: the images in the order of the text.
     """
 
     title: str = ""
@@ -111,15 +113,16 @@ class PageFacts(NamedTuple):
 
     @classmethod
     def of_json(cls, values: Sequence[Any]) -> PageFacts:
-        """The facts that were written as a list in JSON. Raises :class:`TypeError` or :class:`ValueError` for another
-        list."""
+        """The facts of a list that was read from JSON. Raises :class:`TypeError` or :class:`ValueError` if the list has
+        another form."""
         *others, listed = values
         images = tuple(PageImage(int(start), str(alt), str(markdown)) for start, alt, markdown in listed)
         return cls._make((*others, images))
 
 
 class SitePage(NamedTuple):
-    """A page of the index. ``file`` is the path of its HTML, ``address`` that in the site, ``url`` None if unknown."""
+    """A page of a site. ``file``: the path of its HTML. ``address``: its address within the site. ``url``: its absolute
+    address; None if unknown."""
 
     file: str
     address: str
@@ -129,7 +132,7 @@ class SitePage(NamedTuple):
     facts: PageFacts
 
     def metadata(self, aliases: Mapping[str, str] | None) -> dict[str, object]:
-        """What the index has as its metadata. ``aliases``: second names of its sections."""
+        """The page's metadata in the index. ``aliases``: second names of its sections."""
         optional = {
             "version": self.version,
             "language": self.language,
@@ -141,7 +144,7 @@ class SitePage(NamedTuple):
 
 
 class Pages(NamedTuple):
-    """The pages of a site in order, and the HTML files that are not, each with a reason."""
+    """The pages of a site in order of their paths, and the other HTML files, each with a reason."""
 
     pages: tuple[SitePage, ...]
     left_out: tuple[Skipped, ...]
@@ -153,22 +156,22 @@ def choose(
     options: SiteOptions,
     declared_versions: Sequence[str] = (),
 ) -> Pages:
-    """The pages among the HTML files of a site. ``listed``: path -> address of those in the sitemap; None without a
-    sitemap that names this site's pages."""
+    """The pages among the HTML files of a site. ``listed``: path -> address for the files in its sitemaps; None if no
+    sitemap names the pages of this site. ``declared_versions``: names of version folders."""
     canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
-    # An address in the template of all pages is that of the site, and says of none of them that another replaces it.
+    # A canonical address that most pages share is written by a template, and does not replace any of them.
     of_template = {
         address for address, count in Counter(canonical.values()).items() if count > max(2, len(canonical) / 2)
     }
     base = page_addresses.base_of(canonical)
     if 2 * sum(page_addresses.within(address, base) is None for address in canonical.values()) > len(canonical):
-        base, of_template = "", set(canonical.values())  # an address that is joined wrongly, as by Paradox
+        base, of_template = "", set(canonical.values())  # most are joined wrongly, as by Paradox
     base = base or page_addresses.base_of(listed or {})
     components = {path.partition("/")[0] for path, page in facts.items() if page.generator == "antora"}
     stated = {path: page.version for path, page in facts.items() if page.version}
     folders = page_addresses.version_folders(facts, declared_versions, components)
     folders |= page_addresses.stated_folders(stated)
-    keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of several, the first path
+    keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # the first path wins
     open_generators = {page.generator for page in facts.values() if is_listable(page)}
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
@@ -179,7 +182,7 @@ def choose(
         address, moved = _address(path, own_canonical, listed, base, keys, folders)
         version = page_addresses.version_of(path, folders)
         language = page.language or None
-        reason = (  # the first is what people read
+        reason = (  # the first that applies is reported
             _special(path, page)
             or page.problem
             or _by_options(path, address, version, language, options)
@@ -188,9 +191,9 @@ def choose(
             or ("it is not in sitemap.xml" if listed is not None and path not in listed else None)
             or _by_text(path, page)
         )
-        own = page_addresses.key(address)
-        other = taken.get(own)
-        # "a.html" and "a/" may be two pages, as a function and a class of one name are in Dokka's
+        own_key = page_addresses.key(address)
+        other = taken.get(own_key)
+        # "a.html" and "a/" may be different pages: in Dokka's sites a function and a class with the same name
         if reason is None and other and (other.address == address or _whole(other.facts) == _whole(page)):
             reason = f"{other.file} has the same address"
         if reason is not None:
@@ -198,12 +201,12 @@ def choose(
             continue
         root = options.url.rstrip("/") + "/" if options.url else base
         pages.append(SitePage(path, address, page_addresses.joined(root, f"./{address}"), version, language, page))
-        taken[own] = pages[-1]
+        taken[own_key] = pages[-1]
     return Pages(tuple(pages), tuple(left_out))
 
 
 def left_out(skipped: Sequence[Skipped]) -> list[str]:
-    """What is left out of a site, for people: a line for each reason, with some paths."""
+    """A line for each reason why files are left out of a site, with some of their paths."""
     paths: dict[str, list[str]] = {}
     for item in skipped:
         paths.setdefault(_LEADS_TO.sub(r"\1 another page", item.reason), []).append(item.path)
@@ -219,25 +222,27 @@ def _address(
     keys: Mapping[str, str],
     folders: frozenset[str],
 ) -> tuple[str, str | None]:
-    """A page's address within the site as the site writes it, and the address of the page that replaces it, if any."""
-    own = page_addresses.key(path)
+    """(address of a page within the site, canonical address of another page that replaces it or None). The address is
+    spelled as the page or the sitemap spells it."""
+    own_key = page_addresses.key(path)
     moved: str | None = None
-    is_of_version = any(f"{own}/".startswith(f"{folder}/") for folder in folders)
-    for named in (canonical, (listed or {}).get(path)):
-        inside = page_addresses.within(named, base) if named and base else None
+    is_of_version = any(f"{own_key}/".startswith(f"{folder}/") for folder in folders)
+    for address in (canonical, (listed or {}).get(path)):
+        inside = page_addresses.within(address, base) if address and base else None
         if inside is None:
-            if named and base and named is canonical and page_addresses.split(named).netloc:
-                moved = named
+            if address and base and address is canonical and page_addresses.split(address).netloc:
+                moved = address
             continue
-        if page_addresses.key(inside) == own:
+        if page_addresses.key(inside) == own_key:
             return inside, None
-        # Pages of older versions name that of the newest as their canonical address; they are no copies of it.
-        if named is canonical and page_addresses.key(inside) in keys and not is_of_version:
-            moved = named
+        # The canonical address in a page of an older version is that of the newest version, and the page is no copy.
+        if address is canonical and page_addresses.key(inside) in keys and not is_of_version:
+            moved = address
     return page_addresses.of_file(path), moved
 
 
 def _special(path: str, page: PageFacts) -> str | None:
+    """Why a file is left out by its path."""
     short = _SHORT if page.own_words <= MAX_SPECIAL_WORDS else ()
     rules = (*_SPECIAL, *short, *_OF_GENERATOR.get(page.generator, ()))
     return next((reason for pattern, reason in rules if pattern.fullmatch(path)), None)
@@ -259,8 +264,11 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
 
 
 def _by_head(page: PageFacts, open_generators: Collection[str]) -> str | None:
-    """``open_generators``: those with pages for search engines. Where the generator of a page has none, ``noindex``
-    tells nothing about it."""
+    """Why a file is left out by the head of its HTML.
+
+    ``open_generators``: generators with pages that search engines may index. Where all pages of a generator say
+    ``noindex``, for example in a preview, it says nothing about a single page.
+    """
     if page.refresh is not None:
         return f"it leads to {page.refresh}"
     if _is_noindex(page) and (page.generator in open_generators or (page.generator == "unknown" and open_generators)):
@@ -271,15 +279,16 @@ def _by_head(page: PageFacts, open_generators: Collection[str]) -> str | None:
 
 
 def is_listable(page: PageFacts) -> bool:
-    """Whether a page has text and is for search engines."""
+    """Whether a page has text and search engines may index it."""
     return page.word_count > 0 and page.refresh is None and page.problem is None and not _is_noindex(page)
 
 
 def _is_noindex(page: PageFacts) -> bool:
-    return any("noindex" in said or said == "none" for said in page.robots.split("\n"))
+    return any("noindex" in tag or tag == "none" for tag in page.robots.split("\n"))
 
 
 def _by_text(path: str, page: PageFacts) -> str | None:
+    """Why a file is left out by its text."""
     if page.shell:
         return "its HTML has no text: scripts make it in the browser"
     if not page.word_count:
@@ -290,34 +299,31 @@ def _by_text(path: str, page: PageFacts) -> str | None:
 
 
 MIN_PAGE_WORDS = 20
-"""A shorter page is no copy: two pages may say the same in a sentence."""
+"""Words from which a page can be a copy. Two different pages may consist of the same sentence."""
 MIN_SHARE = 0.9
-"""The share of a page's words that other pages must have."""
+"""The share of a copy's words that must be in passages of other pages."""
 DIGEST_CHARACTERS = 12
-"""Of each passage in :attr:`PageFacts.passages`, in front of its number of words."""
+"""Characters of the digest of a passage in :attr:`PageFacts.passages`. The number of words follows."""
 
 
-def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skipped]:
+def find_copies(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skipped]:
     """The copies among the pages of a site, each with a reason. ``sources``: path of a page's HTML -> its source.
 
-    Of several pages with one text, the one with a source stays, else the one with the shortest path. Versions of the
-    documentation are kept apart. A page with a source is a copy only of several others. A page that has passages of
-    others and is none of them is a page of its own, such as that of another function with the same example.
+    - Of several pages with the same text, the one with a source stays, else the one with the shortest path.
+    - Pages of different versions of the documentation are never compared.
+    - A page with a source is a copy only if its text is that of at least two others.
+    - A page whose passages are in other pages need not be a copy (:func:`_is_copy`): it may describe another function
+      with the same example.
     """
     copies: list[Skipped] = []
     holders: dict[tuple[str | None, str], SitePage] = {}
+    """(version, passage) -> the page that keeps it."""
 
     def order(page: SitePage) -> tuple[int, bool, bool, int, str]:
-        no_source = page.file not in sources
-        return (
-            _words_in(_whole(page.facts)),
-            no_source,
-            _LISTING.fullmatch(page.file) is not None,
-            len(page.file),
-            page.file,
-        )
+        is_listing = _LISTING.fullmatch(page.file) is not None
+        return _words_in(_whole(page.facts)), page.file not in sources, is_listing, len(page.file), page.file
 
-    # The shortest text first: a page that has the texts of several others is the copy, and not these.
+    # The shortest text first, so that a page with the texts of several others is the copy.
     for page in sorted(pages, key=order):
         whole, *passages = page.facts.passages.split(" ")
         covered = 0
@@ -339,12 +345,12 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
 
 
 def short_digest(text: str) -> str:
-    """A text in short, by which it is compared."""
+    """The first characters of the SHA-256 (hex) of a text, to compare texts."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def _whole(page: PageFacts) -> str:
-    """All text of a page in short."""
+    """The passage that is the whole text of a page."""
     return page.passages.partition(" ")[0]
 
 
@@ -353,9 +359,12 @@ def _words_in(passage: str) -> int:
 
 
 def _is_copy(page: SitePage, others: Sequence[SitePage]) -> bool:
-    """Whether a page whose passages are in ``others`` is one of them (in whole, or as one is not translated), or lists
-    them. Two of one title may be classes of two packages. A translation, which may be in part, has no shorter path than
-    its original."""
+    """Whether a page whose passages are in ``others`` is a copy: it has the same text as one, is in another
+    language but not translated, or contains the other page under a heading with its title.
+
+    Two pages with the same title may be classes of two packages. A page in another language is a copy only if its path
+    is not shorter.
+    """
     headings = page.facts.heading_digests.split(" ")
     return any(
         _whole(page.facts) == _whole(other.facts)

@@ -59,7 +59,7 @@ PURE_NAMES = (
     "anvil.sites.generators",
     "anvil.sites.html_elements",
     "anvil.sites.html_page",
-    "anvil.sites.html_tables",
+    "anvil.sites.markdown_tables",
     "anvil.sites.html_to_markdown",
     "anvil.sites.html_tree",
     "anvil.sites.markdown_writer",

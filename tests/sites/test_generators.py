@@ -257,6 +257,16 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
     assert (page.facts.generator, page.markdown) == (generator, expected)
 
 
+def test_names_of_sandcastle_have_the_signs_that_its_scripts_write() -> None:
+    html = """<title>Lamp.Trim(T) Method</title><div id="TopicContent"><h1>Lamp<span id="LST1_0"></span><script>
+        AddLanguageSpecificTextSet("LST1_0?cs=.|vb=.|cpp=::|nu=.|fs=.");</script>Trim<span id="LST1_1"></span><script>
+        AddLanguageSpecificTextSet("LST1_1?cs=&lt;|vb=(Of |cpp=&lt;|nu=(");</script>T</h1><p>See Wick<span
+        id="LST1_2"></span><script>AddLanguageSpecificTextSet("LST1_2?cpp=::|nu=.");</script>Cut<span
+        id="LST1_3"></span><script>
+        AddLanguageSpecificTextSet("LST1_3?cpp=array&lt;");</script></p></div>"""
+    assert read_page(html).markdown == "# Lamp.Trim\\<T\n\nSee Wick.Cut\n"
+
+
 @pytest.mark.parametrize(
     "html",
     [

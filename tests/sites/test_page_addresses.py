@@ -51,7 +51,7 @@ def test_a_sitemap_below_a_folder() -> None:
         b"<urlset><url><loc>https://x.org/docs/</loc></url><url><loc>\n https://x.org/docs/a/?x=1&amp;y </loc></url>"
         b"<url><loc><![CDATA[https://x.org/docs/b]]></loc></url><url><loc>https://x.org/blog/</loc></url></urlset>"
     )
-    assert site_listing.listed(named, files) == {
+    assert site_listing.file_addresses(named, files) == {
         "index.html": "https://x.org/docs/",
         "a/index.html": "https://x.org/docs/a/?x=1&y",
         "b.html": "https://x.org/docs/b",

@@ -185,7 +185,7 @@ def test_the_original_of_a_page_that_is_translated_in_part_is_no_copy() -> None:
         html = f"<main><h1>{title}</h1><p>{title} to a post with a knot.</p><h2>Example</h2>{EXAMPLE}</main>"
         facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
         pages.append(SitePage(path, path, None, None, language, facts))
-    assert site_pages.repeated(pages, {}) == []
+    assert site_pages.find_copies(pages, {}) == []
 
 
 def test_a_page_of_a_tag_that_lists_one_page_whole_is_the_copy() -> None:
@@ -195,7 +195,7 @@ def test_a_page_of_a_tag_that_lists_one_page_whole_is_the_copy() -> None:
         html = f"<title>{title}</title><main><h{level}>Tie the rope</h{level}>{EXAMPLE}</main>"
         facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
         pages.append(SitePage(path, path, None, None, "en", facts))
-    assert [copy.path for copy in site_pages.repeated(pages, {})] == ["tags/rope.html"]
+    assert [copy.path for copy in site_pages.find_copies(pages, {})] == ["tags/rope.html"]
 
 
 def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
@@ -207,7 +207,7 @@ def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
             html = f"<main><h1>{name.partition('_')[0]}</h1>{body}</main>"
             facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
             pages.append(SitePage(f"{name}.html", f"{name}.html", None, None, "en", facts))
-        return [(copy.path, copy.reason) for copy in site_pages.repeated(pages, {})]
+        return [(copy.path, copy.reason) for copy in site_pages.find_copies(pages, {})]
 
     example = f"<h2>Example</h2>{EXAMPLE}"
     assert copies(null=f"<p>A null value.</p>{example}", key=f"<p>A key.</p>{example}") == []

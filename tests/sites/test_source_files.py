@@ -63,7 +63,7 @@ def test_a_page_has_its_source(pages: list[SitePage], files: list[str], expected
     def title_of(path: str) -> str:
         return "X"
 
-    assert source_files.mapped(pages, files, {}, title_of) == expected
+    assert source_files.match_sources(pages, files, {}, title_of) == expected
 
 
 def test_links_to_edit_go_by_the_prefix_of_most() -> None:
@@ -73,7 +73,7 @@ def test_links_to_edit_go_by_the_prefix_of_most() -> None:
         made("a/index.html", edit=f"{GITHUB}a.md"),
         made("b/index.html", edit="https://github.com/o/other/edit/main/index.md"),
     ]
-    assert source_files.mapped(pages, ["index.md", "a.md"], {}, lambda path: "") == {
+    assert source_files.match_sources(pages, ["index.md", "a.md"], {}, lambda path: "") == {
         "index.html": "index.md",
         "a/index.html": "a.md",
     }
@@ -82,11 +82,13 @@ def test_links_to_edit_go_by_the_prefix_of_most() -> None:
 def test_copies_of_sources_in_a_folder_below() -> None:
     copies = {"api": "api.rst", "user/install": "user/install.rst"}
     pages = [made("api.html"), made("user/install.html")]
-    assert source_files.mapped(pages, ["source/api.rst", "source/user/install.rst"], copies, lambda path: "") == {
+    assert source_files.match_sources(
+        pages, ["source/api.rst", "source/user/install.rst"], copies, lambda path: ""
+    ) == {
         "api.html": "source/api.rst",
         "user/install.html": "source/user/install.rst",
     }
-    assert source_files.mapped(pages, ["api.rst", "user/install.rst"], copies, lambda path: "") == {
+    assert source_files.match_sources(pages, ["api.rst", "user/install.rst"], copies, lambda path: "") == {
         "api.html": "api.rst",
         "user/install.html": "user/install.rst",
     }
@@ -97,8 +99,8 @@ def test_the_readme_of_a_project_is_not_the_home_page_of_its_site() -> None:
     pages = [made("index.html", "Latest posts"), made("about/index.html", "About"), made("x/index.html", "X")]
     titles = {"README.md": "A blog to copy", "content/about.md": "About", "content/x.md": "X"}
     below = {"about/index.html": "content/about.md", "x/index.html": "content/x.md"}
-    assert source_files.mapped(pages, list(titles), {}, titles.__getitem__) == below
+    assert source_files.match_sources(pages, list(titles), {}, titles.__getitem__) == below
     same = {**titles, "README.md": "Latest Posts"}
-    assert source_files.mapped(pages, list(titles), {}, same.__getitem__) == {"index.html": "README.md", **below}
+    assert source_files.match_sources(pages, list(titles), {}, same.__getitem__) == {"index.html": "README.md", **below}
     book = {"README.md": "A book", "about.md": "About", "x.md": "X"}  # its pages are beside it, as HonKit has them
-    assert source_files.mapped(pages, list(book), {}, book.__getitem__)["index.html"] == "README.md"
+    assert source_files.match_sources(pages, list(book), {}, book.__getitem__)["index.html"] == "README.md"

@@ -1,4 +1,4 @@
-"""Tables of HTML as Markdown: rows, cells that span several, and tables that only arrange blocks."""
+"""Tables of Markdown, made from the rows and cells of an HTML table, with cells that span several rows or columns."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from anvil.sites.html_tree import Element
 
 MAX_SPAN = 50
 """Columns or rows of a table that one cell covers."""
-_HEADING = "h1, h2, h3, h4, h5, h6"
 
 
 class Table:
-    """A table whose rows are collected. ``element_id``: of its element (see :func:`html_tree.ids`). ``is_layout``: its
-    cells are blocks, which are not collected."""
+    """The rows of a table, added one by one. ``element_id``: the id of its element (see :func:`html_tree.ids`).
+    ``is_layout``: its cells become blocks of the page, so no rows are added."""
 
     def __init__(self, element_id: int, is_layout: bool) -> None:
         self._element_id = element_id
@@ -20,14 +19,14 @@ class Table:
         self._rows: list[list[str]] = []
         self._has_header = False
         self._covered: dict[int, int] = {}
-        """Column -> rows below that a cell above covers."""
+        """Column -> number of the next rows that a cell above covers."""
 
     def is_parent_of(self, element: Element) -> bool:
-        """Whether an element is a cell that is in no row, as in tables of Javadoc."""
+        """Whether an element is a cell outside of rows, as in tables of Javadoc."""
         return element.parent is not None and element.parent.mem_id == self._element_id
 
     def begin_row(self, row: Element) -> None:
-        """The cells that follow are of a new row."""
+        """Start a row. :meth:`add` adds its cells."""
         if not self._rows and row.parent is not None:
             tags = {cell.tag for cell in row.iter()}
             is_named = row.parent.tag == "thead" or "table-header" in html_tree.classes(row)
@@ -36,10 +35,11 @@ class Table:
 
     @property
     def has_row(self) -> bool:
-        """Whether a cell can be added."""
+        """Whether a row was started, so that a cell can be added."""
         return bool(self._rows)
 
     def add(self, cell: Element, text: str) -> None:
+        """Add a cell to the last row."""
         row = self._rows[-1]
         columns, rows = _span(cell, "colspan"), _span(cell, "rowspan")
         while self._covered.get(len(row), 0):
@@ -50,7 +50,7 @@ class Table:
         row.extend([text.replace("|", "\\|"), *[""] * (columns - 1)])
 
     def lines(self) -> list[str]:
-        """The table as Markdown; none for one without text."""
+        """The lines of the table in Markdown; empty if no cell has text."""
         rows = [row for row in self._rows if any(row)]
         if not rows:
             return []
@@ -59,24 +59,13 @@ class Table:
         return [_line(row) for row in ([*header, *[""] * (columns - len(header))], ["---"] * columns, *rows)]
 
 
-def is_layout(table: Element) -> bool:
-    """Whether a table arranges blocks: it has headings or long code, tables without a header of its own, or is one row
-    without a header."""
-    if table.attributes.get("role") == "presentation" or html_tree.first(table, _HEADING) is not None:
-        return True
-    # a parameter of JSDoc may have a table of its properties in a cell
-    has_header = any(part.tag == "thead" for part in table.iter())
-    if not has_header and any(inner.mem_id != table.mem_id for inner in html_tree.select(table, "table")):
-        return True
-    if any("\n" in pre.text().strip() for pre in html_tree.select(table, "pre")):
-        return True
-    return len(html_tree.select(table, "tr")) == 1 and html_tree.first(table, "th") is None
-
-
 def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 def _span(cell: Element, attribute: str) -> int:
-    value = cell.attributes.get(attribute)
-    return min(MAX_SPAN, int(value)) if value and value.isascii() and value.isdigit() and int(value) > 0 else 1
+    value = cell.attributes.get(attribute) or ""
+    if not (value.isascii() and value.isdigit()):
+        return 1
+    # int() refuses a number of more than 4,300 digits
+    return max(1, min(MAX_SPAN, int(value))) if len(value) < 10 else MAX_SPAN

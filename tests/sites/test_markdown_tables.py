@@ -24,6 +24,10 @@ CASES = {
         "</td></tr></table>",
         "| a | b |\n| --- | --- |\n| c | d e f |",
     ),
+    "table with a span of many digits": (
+        f'<table><tr><th>a</th><th>b</th></tr><tr><td colspan="0">c</td><td rowspan="{"9" * 5000}">d</td></tr></table>',
+        "| a | b |\n| --- | --- |\n| c | d |",
+    ),
     "table of Javadoc": (
         '<div class="summary-table"><div class="table-header col-first">a</div><div class="table-header col-last">b</div>'
         '<div class="col-first"><code>c</code></div>\n<div class="col-last"><div class="block">d</div> e</div>'
