@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anvil._version import __version__
 from anvil.build.report import BuildReport, report_on
-from anvil.build.row_updates import Indexer, adapt, is_unchanged, without
+from anvil.build.row_updates import Indexer, adapt, is_unchanged, without_too_large
 from anvil.build.shards import Shard, ShardSource
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
@@ -36,7 +36,7 @@ MAX_ROUNDS = 5
 
 @dataclass
 class _Plan:
-    """A build: what it is of, and what it has found so far."""
+    """A build: its source, its settings, and its findings so far."""
 
     source: DocumentSource
     index: Path
@@ -46,7 +46,7 @@ class _Plan:
     wanted: dict[str, str]
     """The settings of the index in its manifest."""
     about_pages: Callable[[int], str | None] | None
-    """Gives what to report about the number of pages, such as why there is none."""
+    """A function from the number of pages to a remark for the report, such as why there is none."""
     started: float
     standing: Reader | None = None
     """The index that exists, if it can be used."""
@@ -56,9 +56,9 @@ class _Plan:
     reasons: list[str] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
 
-    def about_source(self) -> tuple[str, ...]:
-        """What to report about the source: that its repository cannot be read, or that it has few pages. Where no page
-        came or went, the build before has reported the pages that there are."""
+    def remarks_on_source(self) -> tuple[str, ...]:
+        """Remarks for the report: the repository cannot be read, or there are few pages. The number of pages is not
+        remarked on again while no page is added or removed."""
         problem, count = self.source.problem, len(self.scan.entries)
         has_news = not count or self.changes.added or self.changes.removed
         pages = self.about_pages(count) if self.about_pages is not None and has_news else None
@@ -77,12 +77,14 @@ def build(
 ) -> BuildReport:
     """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
 
-    An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
-    first of them is the start. ``configured``: see
-    :func:`anvil.index_file.manifests.settings`. ``about_pages``: gives what to report about the number of pages (a
-    shard may have none). A build from plain files replaces an index that was built with a site only with ``force``: the
-    index would lose the site's addresses, and get the files that the site excludes.
-    Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and
+    If there is no index yet, the build starts from the first usable one of ``request.previous``. The report's reasons
+    name those that cannot be used. ``configured``: see :func:`anvil.index_file.manifests.settings`. ``about_pages``: a
+    function from the number of pages to a remark for the report; a shard may have no page, so it is not called for one.
+
+    A build from plain files replaces an index that was built with a site only with ``force``: the index would lose the
+    site's addresses, and get the files that the site excludes.
+
+    Raises :class:`IndexBusy` if another process still builds the same index, :class:`BuildError` and
     :class:`SourceError`. Then the file at ``index`` is not changed.
     """
     started = time.perf_counter()
@@ -92,13 +94,14 @@ def build(
     plan = _Plan(source, index, provider, chunking, request, wanted, about_pages, started)
     publish.ensure_overwritable(index)  # before anything that takes time, such as waiting for the lock
     with contextlib.ExitStack() as opened:
-        readers = opened.enter_context(contextlib.ExitStack())  # of the indexes that are built from
+        readers = opened.enter_context(contextlib.ExitStack())  # indexes whose rows or vectors are reused
         # Compared before the lock: where nothing changed, a build writes no file, so it works in a folder that is
         # read-only, and it does not wait for a build that another process began.
         unlocked = signature(index)
         report = _compare(plan, readers)
         if report is None:
-            # the default folder is in that of the documents, which may have been renamed meanwhile
+            # The default folder is inside the documents' folder. That may have been renamed meanwhile, and must not be
+            # created again.
             parents = index.parent.name != INDEX_FOLDER
             locked = publish.exclusive(index, request.lock_timeout_s, request.progress, parents=parents)
             lock = opened.enter_context(locked)
@@ -114,7 +117,7 @@ def build(
 
 
 def _compare(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
-    """Open the index that exists, list the documents, and report if both are alike."""
+    """Open the existing index and list the documents. Returns the report if they agree."""
     plan.standing, plan.reasons = _standing(plan.index, readers, plan.request.force)
     _ensure_replaceable(plan)
     plan.scan = plan.source.scan(plan.standing.identities() if plan.standing else None)
@@ -123,18 +126,18 @@ def _compare(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
 
 def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport | None:
     version = plan.request.version
-    # A version that is given and differs is written, though no page has changed.
+    # Another version from the request is written, even if no page has changed.
     if standing is None or (version is not None and standing.meta().get("version") != version):
         return None
     if not is_unchanged(standing, plan.wanted, plan.scan, plan.source, plan.request.shard):
         return None
     report = report_on("unchanged", path, standing.meta()["digest"], standing.counts(), plan.started, plan.scan.skipped)
-    return replace(report, reasons=plan.about_source())
+    return replace(report, reasons=plan.remarks_on_source())
 
 
 def _copy_of_older(plan: _Plan, lock: publish.Lock, readers: contextlib.ExitStack) -> BuildReport | None:
-    """Open the previous indexes. Where there is no index, start from the first of them; if it is up to date, copy it,
-    and report."""
+    """Open the previous indexes. If there is no index, the build starts from the first of them. If that one is up to
+    date, it is copied, and the report is returned."""
     if plan.request.force:
         return None
     plan.older = _caches(plan.request.previous, readers, plan.reasons)
@@ -151,7 +154,7 @@ def _copy_of_older(plan: _Plan, lock: publish.Lock, readers: contextlib.ExitStac
 
 
 def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexer:
-    """Bring the text of a copy of the index in line with the documents: it is ready for its vectors."""
+    """Write the text of the documents into a scratch copy of the index. Its vectors are not made yet."""
     force, standing, provider = plan.request.force, plan.standing, plan.provider
     if standing and not force:
         connection.fill(writer.connection, standing.connection)
@@ -166,7 +169,7 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
         writer=writer,
         provider=provider,
         options=plan.chunking,
-        # Each once: without an index of its own, the build began with the first of the older ones.
+        # Without duplicates: if there was no index, ``standing`` is the first of the older ones.
         caches=[] if force else [*dict.fromkeys([*([standing] if standing else []), *plan.older.values()])],
         progress=request.progress,
         executor=request.workers,
@@ -175,11 +178,14 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
     plan.changes = changes = document_source.compare(writer.reader.identities(), plan.scan.entries)
     if provider.dimensions and (changes.added or changes.changed):
         opened.enter_context(_warming(provider))
-    # The tree may change while it is read. It is listed again until it is as the index says, or a person keeps typing.
+    # The tree may change while it is read. It is listed again until it agrees with the index. A person may keep typing,
+    # so the number of rounds is limited.
     for _ in range(MAX_ROUNDS):
         indexer.update(plan.source, plan.scan.entries, changes)
         plan.scan = plan.source.scan(writer.reader.identities())
-        changes = document_source.compare(writer.reader.identities(), without(indexer.unfit, plan.scan.entries))
+        changes = document_source.compare(
+            writer.reader.identities(), without_too_large(plan.scan.entries, indexer.too_large)
+        )
         if not changes:
             break
     return indexer
@@ -206,7 +212,7 @@ def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: context
         changes=plan.changes,
         skipped=(*plan.scan.skipped, *tally.skipped),
         failed=tuple(tally.failed),
-        reasons=(*plan.about_source(), *reasons),
+        reasons=(*plan.remarks_on_source(), *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
     )
@@ -217,7 +223,7 @@ def _warming(provider: EmbeddingProvider) -> Iterator[None]:
     """Load the model in a thread while pages are read and SQLite writes the text."""
 
     def warm() -> None:
-        with contextlib.suppress(AnvilError):  # embedding, which follows, raises it again
+        with contextlib.suppress(AnvilError):  # the embedding that follows raises it again
             provider.warm()
 
     thread = threading.Thread(target=warm, name="anvil-warm")
@@ -237,16 +243,16 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
     except FormatTooNew:
         if force:
             return None, []
-        raise  # an index of a newer Anvil is replaced with --force only
+        raise  # only --force replaces an index of a newer Anvil
     except ArtifactError as error:
         return None, [f"{error.problem} It was built again." if error.advice else str(error)]
-    except BuildError as error:  # such as a file that cannot be read: the build goes on, and writing says why
+    except BuildError as error:  # such as a file that cannot be read; if it cannot be written either, that raises
         return None, [str(error)]
 
 
 def _ensure_replaceable(plan: _Plan) -> None:
-    """Raise :class:`BuildError` if plain files would replace an index that was built with a site, or a shard one of all
-    pages."""
+    """Raise :class:`BuildError` if plain files would replace an index that was built with a site, or if a shard would
+    replace an index of all pages."""
     standing, index, source, shard = plan.standing, plan.index, plan.source, plan.request.shard
     named = plan.request.named
     if plan.request.force:

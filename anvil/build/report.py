@@ -1,4 +1,4 @@
-"""What a build reports: its result, which the API returns and the command prints as JSON, and its progress in lines."""
+"""The report of a build, which the API returns and the command prints as JSON, and lines of progress."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from anvil.values import Changes, Skipped
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """The result of a build. ``reasons``: why more than the changed pages was built again, and what is
-    wrong with the source.
+    """The result of a build.
 
-    ``failed``: chunks without a vector. ``kept``: number of old vectors that are used because no new ones could be
-    made, and ``refusal`` is the reason.
+    - ``reasons``: why more than the changed pages was built again, and problems of the source.
+    - ``failed``: chunks without a vector.
+    - ``kept``: the number of old vectors that are used because no new ones could be made; ``refusal``: the reason.
     """
 
     outcome: Literal["built", "unchanged"]
@@ -44,7 +44,7 @@ class BuildReport:
 
     @property
     def nothing_embedded_because(self) -> str:
-        """A message for that, with the provider's reason."""
+        """The message for :attr:`nothing_embedded`, with the provider's reason."""
         reason = self.failed[0].reason if self.failed else self.refusal
         left = "The old ones are kept." if self.kept else "Search uses keywords until a build can make them."
         return f"No vector could be made: {reason.rstrip('.')}. {left}"
@@ -58,7 +58,7 @@ def report_on(
     started: float,
     skipped: tuple[Skipped, ...] = (),
 ) -> BuildReport:
-    """The report on an index file of which nothing was embedded. ``started``: as :func:`time.perf_counter`."""
+    """The report on an index file, with nothing embedded. ``started``: a value of :func:`time.perf_counter`."""
     return BuildReport(
         outcome=outcome,
         index_path=str(index),
@@ -76,14 +76,14 @@ def report_on(
 
 
 SAME_LINE_S = 30.0
-"""Time until a line of progress is written again that says the same: a large file may take minutes."""
+"""Seconds until an unchanged line of progress is written again: a large file may take minutes."""
 
 
 class ProgressLines:
     """A :data:`anvil.values.Progress` that writes ``reading 3 of 9`` from time to time while a stage takes long."""
 
     def __init__(self, write: Callable[[str], None], first_s: float = 5.0, interval_s: float = 5.0) -> None:
-        """``first_s``: time from the begin of a stage to its first line. ``interval_s``: time between two."""
+        """``first_s``: seconds from the start of a stage to its first line. ``interval_s``: seconds between lines."""
         self._write = write
         self._first_s, self._interval_s = first_s, interval_s
         self._stage, self._next = "", 0.0

@@ -1,6 +1,6 @@
-"""Updating the rows of an index: changed documents are read, cut and embedded; other rows stay.
+"""Updates of index rows: changed documents are read, cut and embedded; other rows stay.
 
-A build and a server's copy in memory use the same :class:`Indexer`, so they give the same rows for the same text.
+A build and a server's copy in memory use the same :class:`Indexer`, so the same text gives the same rows in both.
 """
 
 from __future__ import annotations
@@ -37,35 +37,37 @@ class Tally:
     embedded: int = 0
     reused: int = 0
     kept: int = 0
-    """Old vectors that stay because new ones could not be made."""
+    """The number of old vectors that stay because new ones could not be made."""
     refusal: str = ""
-    """The reason for the last of them."""
+    """Why the last of these could not be made."""
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Skipped] = field(default_factory=list)
 
 
 class StoredVectors:
-    """The vectors of some indexes, by the text that they were made of."""
+    """The vectors of several indexes, found by the hash of their text."""
 
     def __init__(self, indexes: Sequence[Reader]) -> None:
         self._indexes = indexes
 
     @cached_property
     def _windows(self) -> list[tuple[Reader, dict[bytes, int]]]:
-        """Each index, and hash of a window's text -> window. Read at the first use: many updates need none."""
+        """Each index, with hash of a window's text -> id of the window. Many updates need no vector, so it is read
+        late."""
         return [(index, index.window_keys()) for index in self._indexes]
 
     def get(self, key: bytes) -> bytes | None:
-        """The stored vector of the text with this :func:`window_key`, of the first index that has one."""
+        """The stored vector of the text with this :func:`window_key`, from the first index that has one."""
         return next((index.vector(windows[key]) for index, windows in self._windows if key in windows), None)
 
 
 class Indexer:
-    """Updates one working copy from a source.
+    """Updates one working copy of an index from a source.
 
-    ``caches``: indexes whose vectors may be reused, such as the old index file and downloaded ones. ``executor``:
-    embeds the windows; by default this process does. ``progress`` is called after each batch, and may raise to cancel
-    the update. ``spare``: an index whose vectors are used only for texts that cannot be embedded now.
+    - ``caches``: indexes whose vectors may be reused, such as the old index file and downloaded ones.
+    - ``executor`` embeds the windows; this process by default.
+    - ``progress`` is called after each batch. It may raise an exception, which cancels the update.
+    - ``spare``: an index whose vectors are used only for texts that cannot be embedded now.
     """
 
     def __init__(
@@ -89,17 +91,20 @@ class Indexer:
         self.options = options
         self.progress = progress
         self.tally = Tally()
-        self.unfit: dict[str, str] = {}
-        """Path -> identity of pages that were read and are too large for the index; see :func:`without`."""
+        self.too_large: dict[str, str] = {}
+        """Path -> identity of each page that has more chunks than an index can hold."""
         self._site = SiteOptions()
 
     # --- text -------------------------------------------------------------------------------------------
 
     def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
-        """Read the changed and added pages, and remove the others. It updates the text and the keyword index, and the
-        times of these pages and of ``entries``."""
+        """Read the changed and added pages, and remove the removed ones.
+
+        This updates the text, the keyword index, and the times of these pages and of all ``entries``. Vectors are made
+        by :meth:`embed`.
+        """
         work = sorted((*changes.changed, *changes.added))
-        commit = source.commit()  # before the times: the next comparison then notices a commit in between
+        commit = source.commit()  # before the times are read, so that the next comparison notices a commit in between
         meta = self.writer.reader.meta()
         self._site = recalled_site(meta.get("site"))
         times = source.last_modified(sorted({*entries, *work}), self.writer.reader.times(), meta.get("commit"))
@@ -114,14 +119,14 @@ class Indexer:
 
     def _read(self, source: DocumentSource, path: str) -> None:
         document = source.read(path)
-        if isinstance(document, Skipped):  # gone or changed since it was listed
+        if isinstance(document, Skipped):  # removed or changed since it was listed
             self.writer.remove(path)
             self.tally.skipped.append(document)
             return
         from anvil.text import markdown_sections, section_places, visible_text
 
-        # In this order: anchors need all sections, then text is taken out, then it is cut, and lines come last, for
-        # only chunks say which text is to be found in the source.
+        # The order matters: the page gets its anchors, then hidden text is removed, then it is cut. Lines come last,
+        # because they are found by the texts of the chunks.
         slugs = generator_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
         page = document.page or markdown_sections.parse(document.text, replace(self.options, slugs=slugs))
         if document.url is None and self._site.url:
@@ -139,17 +144,17 @@ class Indexer:
             page, chunks = _on_source_lines(page, chunks, document.inserted)
         if len(chunks) > most_chunks():
             self.writer.remove(path)
-            self.unfit[path] = document_source.identity(document.blob_id, document.fingerprint)
+            self.too_large[path] = document_source.identity(document.blob_id, document.fingerprint)
             reason = f"it makes {len(chunks):,} chunks, and a page may have {most_chunks():,}"
-            way_out = "split it, raise chunking.max_chunk_size, or name it in source.exclude"
-            self.tally.skipped.append(Skipped(path, f"{reason}; {way_out}"))
+            advice = "split it, raise chunking.max_chunk_size, or name it in source.exclude"
+            self.tally.skipped.append(Skipped(path, f"{reason}; {advice}"))
             return
         self.writer.put(document, page, chunks)
 
     # --- vectors -----------------------------------------------------------------------------------------
 
     def embed(self) -> None:
-        """Make the missing windows and vectors. If a cache has the vector of a text, it is reused."""
+        """Make the missing windows and vectors. Vectors of the caches are reused."""
         if not self.provider.dimensions:
             return
         waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
@@ -165,8 +170,11 @@ class Indexer:
                 self.progress("embedding", done, total)
 
     def _missing(self, waiting: deque[tuple[int, dict[str, list[int]]]], total: int) -> Iterator[list[str]]:
-        """Batches of texts to embed. Each batch is appended to ``waiting``, with the number of chunks that it completes
-        and text -> windows. Vectors of caches are stored at once."""
+        """Batches of texts to embed. Vectors from the caches are stored at once.
+
+        Each batch is also appended to ``waiting``: the number of chunks that are complete after it, and text -> ids of
+        the windows with this text.
+        """
         for done, batch in self._new_windows():
             reused: list[tuple[int, bytes]] = []
             missing: dict[str, list[int]] = {}
@@ -185,11 +193,11 @@ class Indexer:
                 self.progress("embedding", done, total)
 
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-        """Batches of (window id, text) of chunks without windows, with the number of chunks that are cut so far."""
+        """Batches of (window id, text) from chunks without windows, each with the number of chunks cut so far."""
         after, done, batch = -1, 0, []
-        # A chunk has a few windows, so a quarter of a batch in chunks is about a batch of texts.
+        # A chunk has a few windows, so these chunks have about one batch of texts.
         while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
-            for chunk, windows in zip(rows, cut(rows, self.provider), strict=True):
+            for chunk, windows in zip(rows, windows_of(rows, self.provider), strict=True):
                 ids = self.writer.put_windows(chunk.row, windows)
                 batch += [(id_, window.text) for id_, window in zip(ids, windows, strict=True)]
                 done += 1
@@ -201,7 +209,7 @@ class Indexer:
             yield done, batch
 
     def _store(self, missing: Mapping[str, Sequence[int]], embedded: Embedded) -> None:
-        """Store the vectors of texts for the windows that have them. Both are in the order of the texts."""
+        """Store the vectors of a batch. ``missing``: text -> window ids, in the order of the vectors."""
         vectors: list[tuple[int, bytes]] = []
         for number, (vector, (text, windows)) in enumerate(
             zip(quantized(embedded.vectors), missing.items(), strict=True)
@@ -214,7 +222,7 @@ class Indexer:
                 self._fail(windows, embedded.failed[number])
             else:
                 vectors += [(window, vector) for window in windows]
-                if number in embedded.cached:  # by the user's cache, which is not asked as an index is
+                if number in embedded.cached:  # the provider found it in the user's cache of vectors
                     self.tally.reused += len(windows)
                 else:
                     self.tally.embedded += 1
@@ -229,8 +237,8 @@ class Indexer:
 def _on_source_lines(
     page: ParsedPage, chunks: Sequence[Chunk], inserted: Sequence[tuple[int, int]]
 ) -> tuple[ParsedPage, tuple[Chunk, ...]]:
-    """The page and its chunks with line numbers of the source file. An included line has the number of the line that
-    includes it."""
+    """The page and its chunks with line numbers of the source file. Included lines have the number of the line that
+    includes them. ``inserted``: see :class:`anvil.values.Document`."""
 
     def of_source(line: int | None) -> int | None:
         return line and source_line(line, inserted)
@@ -252,12 +260,12 @@ def is_unchanged(
     source: DocumentSource | None = None,
     shard: str | None = None,
 ) -> bool:
-    """Whether an index has all documents of ``scan`` and the settings ``wanted``.
+    """Whether an index has exactly the documents of ``scan`` and the settings ``wanted``.
 
     A shard must also be of the commit of ``source``, because all shards of one index must have the same commit.
     """
     meta = standing.meta()
-    # Optional keys also where they are not wanted: a site that is no longer configured must go from the index.
+    # Optional keys are compared even if they are not wanted: a site that is no longer configured must be removed.
     if any(meta.get(key) != wanted.get(key) for key in (*wanted, *OPTIONAL_SETTINGS)) or meta["needs_reembed"] != "0":
         return False
     if meta.get("shard") != shard:
@@ -269,14 +277,17 @@ def is_unchanged(
     return not document_source.compare(standing.identities(), scan.entries)
 
 
-def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:
-    """The entries of a source without unchanged pages that are known to be too large: reading them again is no use."""
-    return {path: identity for path, identity in entries.items() if unfit.get(path) != identity} if unfit else entries
+def without_too_large(entries: Mapping[str, str], too_large: Mapping[str, str]) -> Mapping[str, str]:
+    """``entries`` without pages that are known to be too large and have not changed, so that they are not read again.
+    Both are path -> identity."""
+    if not too_large:
+        return entries
+    return {path: identity for path, identity in entries.items() if too_large.get(path) != identity}
 
 
-def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
+def windows_of(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
     """The windows of each chunk: the texts that the model embeds."""
-    texts = [_embedded(provider, chunk) for chunk in chunks]
+    texts = [_model_input(provider, chunk) for chunk in chunks]
     header_spans = provider.token_spans([header for header, _ in texts])
     spans = provider.token_spans([content for _, content in texts])
     return [
@@ -285,21 +296,24 @@ def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[
     ]
 
 
-def _embedded(provider: EmbeddingProvider, chunk: ChunkText) -> tuple[str, str]:
-    """The header of a chunk's windows, and its text as the model reads it. The tokens of a script that the model does
-    not know are single letters: they say nothing, and a Korean page would have five times as many windows."""
+def _model_input(provider: EmbeddingProvider, chunk: ChunkText) -> tuple[str, str]:
+    """The header of a chunk's windows, and its text, both without the scripts that the model does not know.
+
+    Such a script has a token for each letter. These tokens have no meaning for the model, and a Korean page would have
+    five times as many windows.
+    """
     header, content = window_header(chunk.title, chunk.heading_path), chunk.content
-    if header.isascii() and content.isascii():  # which scripts a model reads takes a look at its whole vocabulary
+    if header.isascii() and content.isascii():  # first, because ``scripts`` reads the model's whole vocabulary
         return header, content
     return readable(header, provider.scripts), readable(content, provider.scripts)
 
 
 def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
-    """Remove rows that were made with other settings. Returns messages that name the changes."""
+    """Remove the rows that other settings than ``wanted`` gave. Returns messages about what changed."""
     meta = writer.reader.meta()
     reasons = []
     with writer.atomic():
-        # All pages must be read again for either. Only a new model keeps the text: vectors are made from it.
+        # A change of the chunking or of the site needs all pages again. A new model needs only new vectors.
         if meta["chunking"] != wanted["chunking"]:
             reasons.append("The chunking changed: all pages are cut again.")
             writer.clear()

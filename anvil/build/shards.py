@@ -1,4 +1,4 @@
-"""Shards of an index: which pages each of several parallel builds reads, and how their indexes are joined."""
+"""Shards of an index: parallel builds that read a part of the pages each, and the join of their indexes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from anvil.values import LOCK_TIMEOUT_S, Changes, Progress, Scan, silent
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Shard ``number`` of ``count``, from 1; written ``3/8``: which of several parallel builds a page belongs to.
+    """One of ``count`` parallel builds, with a ``number`` from 1, written ``3/8``.
 
-    A page's shard is a hash of its path, so new or removed pages do not move others, and each shard reuses the vectors
-    of its last build. The shards have about the same number of pages.
+    The hash of a page's path decides its shard. So new or removed pages do not move others to another shard, each shard
+    can reuse the vectors of its last build, and all shards have about the same number of pages.
     """
 
     number: int
@@ -34,7 +34,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """``3/8``; :class:`ConfigError` for anything else."""
+        """The shard for a text such as ``3/8``. Raises :class:`ConfigError` for other texts."""
         if not is_shard(text):
             raise ConfigError(f"{text!r} is not a shard. Name one as NUMBER/COUNT, such as 3/8. COUNT is 999 at most.")
         number, _, count = text.partition("/")
@@ -42,7 +42,7 @@ class Shard:
 
     def holds(self, path: str) -> bool:
         """Whether a page (POSIX, relative to the documents' folder) belongs to this shard."""
-        # Not Python's hash(), which is another in each process: all builds must divide the pages alike.
+        # Not Python's hash(), which differs between processes: all builds must divide the pages in the same way.
         digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
 
@@ -51,7 +51,7 @@ class Shard:
 
 
 class ShardSource(SourceWrapper):
-    """The documents of a source that belong to a shard."""
+    """The part of a source's documents that belongs to a shard."""
 
     def __init__(self, source: DocumentSource, shard: Shard) -> None:
         super().__init__(source)
@@ -70,11 +70,11 @@ class ShardSource(SourceWrapper):
 def join(
     shards: Sequence[Path], out: Path, *, progress: Progress = silent, lock_timeout_s: float = LOCK_TIMEOUT_S
 ) -> BuildReport:
-    """Write the index of all its shards to ``out``, with the same bytes as one build of all pages.
+    """Write all shards as one index to ``out``, with the same bytes as one build of all pages.
 
-    No page is read, cut or embedded. Nothing is written when ``out`` is up to date. Raises :class:`ArtifactError` when
-    a file is not a shard, or a shard is missing or differs in a setting, and :class:`BuildError`. Then the file at
-    ``out`` is not changed.
+    No page is read, cut or embedded. Nothing is written if ``out`` is up to date. Raises :class:`ArtifactError` if a
+    file is not a shard, a shard is missing, or the settings of two shards differ; and :class:`BuildError`. Then the
+    file at ``out`` is not changed.
     """
     started = time.perf_counter()
     if any(out.resolve() == shard.resolve() for shard in shards):
@@ -82,7 +82,7 @@ def join(
     publish.ensure_overwritable(out)
     with contextlib.ExitStack() as opened:
         readers = [(path, opened.enter_context(verify.open_checked(path))) for path in shards]
-        meta = _agreed(readers)
+        meta = _shared_manifest(readers)
         entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
         lock = opened.enter_context(publish.exclusive(out, lock_timeout_s, progress))
         report = _standing(out, meta, entries, started)
@@ -105,8 +105,9 @@ def join(
     return replace(report, reused=counts["vectors"], changes=Changes(added=tuple(sorted(entries))))
 
 
-def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
-    """The manifest that all shards share. Raises :class:`ArtifactRejected` unless they are all shards of one index."""
+def _shared_manifest(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
+    """The values of the manifest that all shards share. Raises :class:`ArtifactRejected` unless they are all shards of
+    one index."""
     numbers: dict[int, Path] = {}
     first, meta = readers[0][0], readers[0][1].meta()
     for path, reader in readers:
@@ -125,7 +126,7 @@ def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
         if shard.number in numbers:
             raise ArtifactRejected(f"{path} and {numbers[shard.number]} are both shard {shard}. Name each once.")
         numbers[shard.number] = path
-        # Such a page could be in the whole twice.
+        # Else a page could be in the joined index twice.
         stray = next((page for page in reader.blob_ids() if not shard.holds(page)), None)
         if stray is not None:
             raise ArtifactRejected(f"{path} is shard {shard}, but holds {stray} of another. Build it again.")

@@ -1,6 +1,6 @@
-"""The threads of a server that work while queries are answered: the first build, missing vectors, and saving the index.
+"""The threads of a server that work between queries: the first build, missing vectors, and saving the index file.
 
-None of them holds the lock of the memory copy while a model runs, so no answer waits for one.
+No thread holds the lock of the memory copy while a model runs, so no answer waits for a model in a thread.
 """
 
 from __future__ import annotations
@@ -22,31 +22,35 @@ if TYPE_CHECKING:
 CHUNKS_PER_STEP = 16
 """Chunks embedded between two checks whether to stop."""
 QUIET_S = 60.0
-"""How long no page must have changed before the index file is written."""
+"""Seconds without a changed page until the index file is written."""
 JOIN_TIMEOUT_S = 60.0
-"""How long closing waits for a thread."""
+"""Seconds that closing waits for a thread."""
 
 logger = logging.getLogger(__name__)
 
 
 def join(thread: threading.Thread | None) -> None:
-    """Wait for a thread that was told to stop; not for one that never began, and not for this one."""
+    """Wait for a thread that was asked to stop. The current thread and one that was never started are not waited
+    for."""
     if thread is not None and thread.ident is not None and thread is not threading.current_thread():
         thread.join(JOIN_TIMEOUT_S)
 
 
 class _Cancelled(Exception):
-    """Raised inside a build after :meth:`InitialBuild.close`. No AnvilError: a build catches these in some places."""
+    """Raised inside a build after :meth:`InitialBuild.close`. It is no AnvilError, because a build catches some of
+    them."""
 
 
 class InitialBuild:
-    """The first build of an index: one attempt, which does not repeat itself.
+    """The first build of an index, in a thread. It makes one attempt.
 
-    First the pages are read into the memory copy, which gives partial answers at once. Then the artifact is built, by
-    this process or by another one that began earlier.
+    First the pages are read into the memory copy, so that partial answers are possible at once. Then the index file is
+    built, by this process or by another one that began earlier.
 
-    ``read_pages`` reads some pages and returns (done, total). ``build`` makes the artifact. ``ended`` is called when it
-    is there or could not be built, but not after :meth:`close`. ``reading``: whether there are pages to read.
+    - ``read_pages`` reads some pages and returns (done, total).
+    - ``build`` makes the index file.
+    - ``ended`` is called after the build, also after one that failed, but not after :meth:`close`.
+    - ``reading``: whether there are pages to read.
     """
 
     def __init__(
@@ -64,18 +68,18 @@ class InitialBuild:
         self._progress = progress
         self._stop = threading.Event()
         self.running = True
-        """Whether the build goes on."""
+        """Whether the build is running, or was not started yet."""
         self.reading = reading
-        """Whether some pages are not read yet. Until then answers come from the pages that are read."""
+        """Whether some pages are not read yet, so that answers come from a part of the pages."""
         self.note: str | None = "The index is being built."
-        """A sentence for the notes of an answer; None when there is nothing to say any more."""
+        """A sentence for the notes of an answer; None after a successful build."""
         self._thread = threading.Thread(target=self._run, name="anvil-first-build", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        """Cancel at the next progress report of the build, and wait for the thread."""
+        """Cancel the build at its next progress report, and wait for the thread."""
         self._stop.set()
         join(self._thread)
 
@@ -102,7 +106,7 @@ class InitialBuild:
             done, total = self._read_pages()
             self._progress("reading", done, total)
             self._raise_if_cancelled()
-            if done >= total or done <= done_before:  # without progress, pages change as fast as they are read
+            if done >= total or done <= done_before:  # no progress: pages change as fast as they are read
                 break
             done_before = done
             self.note = f"The index is being built: {done:,} of {total:,} pages."
@@ -112,7 +116,7 @@ class InitialBuild:
     def _report(self, stage: str, done: int, total: int) -> None:
         self._raise_if_cancelled()
         self._progress(stage, done, total)
-        if stage.startswith(WAITING):  # what the other process has built is then found, and nothing is embedded
+        if stage.startswith(WAITING):  # this build will find the other's index up to date, and embed nothing
             self.note = "Another process is building the index: until it is done, search goes by words."
         elif stage == "embedding":
             self.note = (
@@ -126,11 +130,13 @@ class InitialBuild:
 
 
 class VectorWorker:
-    """Makes the missing vectors of a memory copy, a few chunks at a time, from :meth:`wake` on until there are none.
+    """A thread that makes the missing vectors of a memory copy, a few chunks at a time. :meth:`wake` starts it.
 
-    The lock is held to take a few chunks and to save their vectors. The model runs without it.
-    ``lock`` guards the memory copy that ``copy`` returns (None: none is open). While ``build_running`` returns True,
-    a build makes the vectors, and only chunks of :meth:`embed_first` are embedded here.
+    The lock is held while chunks are taken and while their vectors are saved. The model runs without the lock.
+
+    - ``lock`` guards the memory copy.
+    - ``copy`` returns the memory copy; None if none is open.
+    - ``build_running``: whether a build makes the vectors now. Then only chunks of :meth:`embed_first` are embedded.
     """
 
     def __init__(
@@ -142,51 +148,52 @@ class VectorWorker:
         self._copy = copy
         self._build_running = build_running
         self._first: list[ChunkText] = []
-        """The chunks of :meth:`embed_first`, until the thread takes them."""
+        """The chunks of :meth:`embed_first` that the thread has not taken yet."""
         self._embedding_first = False
-        """Whether the model runs on them now."""
+        """Whether the model runs on chunks of :meth:`embed_first` now."""
         self._pause_until = 0.0
-        """When the thread tries again after a failure (monotonic); 0: there is no pause."""
+        """When the thread tries again after a failure, in seconds of the monotonic clock; 0 without a pause."""
         self._last_row = -1
-        """The last chunk of this round over all chunks; -1 before a round."""
+        """The row of the last chunk that was taken in this round over all chunks; -1 before a round."""
         self._pending_at_start = 0
-        """Missing vectors at the start of this round."""
+        """The number of missing vectors at the start of this round."""
         self.failure: str | None = None
         """Why the last vectors could not be made; None without a failure."""
 
     def wake(self) -> None:
-        """Look for missing vectors: the text has changed. The lock is held."""
+        """Look for missing vectors, because the text has changed. The caller holds the lock."""
         self._pause_until, self._last_row = 0.0, -1
         self._start()
 
     def _start(self) -> None:
-        """Let the thread look for work. The lock is held."""
+        """Let the thread look for work. The caller holds the lock."""
         if self._thread is None and not self._closed:
             self._thread = threading.Thread(target=self._run, name="anvil-vectors", daemon=True)
             self._thread.start()
         self._changed.notify_all()
 
     def close(self) -> None:
-        """End the thread, after the work that is running. The lock must not be held."""
+        """End the thread after its current batch. The caller must not hold the lock, which the thread may wait for."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         join(self._thread)
 
     def embed_first(self, chunks: Sequence[ChunkText], timeout_s: float) -> None:
-        """Embed these chunks before all others, and wait for that up to ``timeout_s``. The lock is held, and released
-        meanwhile."""
+        """Embed these chunks before all others, and wait for their vectors up to ``timeout_s`` seconds. The caller
+        holds the lock; it is released during the wait."""
         self._first = list(chunks)
         self._start()
         self._changed.wait_for(lambda: self._closed or not (self._first or self._embedding_first), timeout_s)
 
     def embed_now(self, copy: MemoryCopy, chunks: list[ChunkText]) -> None:
-        """Embed these chunks in this thread. The lock is held all the while."""
+        """Embed these chunks in this thread. The caller holds the lock, also while the model runs."""
         vectors, self.failure = self._embed(copy, chunks)
         copy.save_vectors(vectors)
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for the missing vectors, up to ``timeout_s``. The lock is held, and released meanwhile."""
+        """Wait for the missing vectors up to ``timeout_s`` seconds. The caller holds the lock; it is released during
+        the wait."""
 
         def is_idle() -> bool:
             copy = self._copy()
@@ -206,19 +213,19 @@ class VectorWorker:
                 goes_on = self._step()
             except AnvilError as error:
                 self._failed(str(error))
-            except Exception as error:  # a model's library, or a damaged index; the thread must outlive it
+            except Exception as error:  # from a model's library or a damaged index; the thread must go on
                 logger.exception("Vectors could not be made")
                 self._failed(f"{type(error).__name__}: {error}.")
 
     def _step(self) -> bool:
-        """Make the next few vectors; False when it is time to stop."""
+        """Make the vectors of the next few chunks. Returns False after :meth:`close`."""
         work = self._take()
         if work is None:
             return False
         copy, rows = work
         embedded, failure = self._embed(copy, rows)
         with self._changed:
-            if self._copy() is copy:  # else another index was opened while the model ran
+            if self._copy() is copy:  # else another copy was opened while the model ran
                 copy.save_vectors(embedded)
             if not embedded and failure is not None:
                 self._failed(failure)
@@ -229,7 +236,7 @@ class VectorWorker:
         return True
 
     def _failed(self, failure: str) -> None:
-        """Nothing succeeded: the next chunks would fail too, so they are tried after a pause."""
+        """Pause after a batch without any vector: the next chunks would probably fail, too."""
         with self._changed:
             self.failure = failure
             self._embedding_first = False
@@ -237,7 +244,7 @@ class VectorWorker:
             self._changed.notify_all()
 
     def _take(self) -> tuple[MemoryCopy, list[ChunkText]] | None:
-        """The next few chunks without vectors, waiting until there are some; None when it is time to stop."""
+        """Wait for chunks without vectors and return a few of them; None after :meth:`close`."""
         with self._changed:
             while not self._closed:
                 copy = self._copy()
@@ -246,7 +253,7 @@ class VectorWorker:
                     return copy, rows
                 if self._pause_until <= time.monotonic():
                     self._pause_until = 0.0
-                # While a build runs, it makes the same vectors, and this thread would only take its processor time.
+                # A running build makes the same vectors. This thread would only take processor time from it.
                 if copy is not None and not self._build_running() and not self._pause_until:
                     rows = self._next_rows(copy)
                     if rows:
@@ -255,8 +262,8 @@ class VectorWorker:
         return None
 
     def _next_rows(self, copy: MemoryCopy) -> list[ChunkText]:
-        """The next chunks; none when no vector is missing, or when a round over all of them made none."""
-        for _ in range(2):  # the rest of this round, then the next one from the start
+        """The next few chunks without vectors; none if no vector is missing, or if a whole round made no vector."""
+        for _ in range(2):  # the remaining chunks of this round, then a new round from the first chunk
             if self._last_row == -1:
                 self._pending_at_start = copy.pending
             rows = copy.pending_chunks(self._last_row, CHUNKS_PER_STEP)
@@ -267,21 +274,21 @@ class VectorWorker:
             if not copy.pending:
                 self.failure = None
                 return []
-            if copy.pending >= self._pending_at_start:  # a whole round made nothing: another would do the same
+            if copy.pending >= self._pending_at_start:  # the whole round made no vector, so another would not, either
                 break
         self._pause_until = time.monotonic() + RETRY_S
         self._changed.notify_all()
         return []
 
     def _embed(self, copy: MemoryCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
-        """The windows and vectors of each chunk, and the reason of a failure."""
-        from anvil.build.row_updates import cut
+        """The windows and vectors of each chunk that has any, and the reason of a failure."""
+        from anvil.build.row_updates import windows_of
         from anvil.index_file.table_rows import quantized, window_key
         from anvil.live.memory_copy import ChunkVectors
 
-        windows_of_rows = cut(rows, copy.provider)
+        windows_of_rows = windows_of(rows, copy.provider)
         texts = {window_key(window.text): window.text for windows in windows_of_rows for window in windows}
-        with self._changed:  # for reading the copy only; the model below runs without the lock
+        with self._changed:  # only while the copy is read; the model runs without the lock
             vectors = copy.artifact_vectors(list(texts)) if self._copy() is copy else {}
         missing = [key for key in texts if key not in vectors]
         failure = None
@@ -300,21 +307,22 @@ class VectorWorker:
 
 
 class IndexSaver:
-    """Calls ``save`` in a thread, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
+    """A thread that calls ``save``, ``QUIET_S`` seconds after the last :meth:`wake`. ``save`` may raise
+    :class:`AnvilError`, which is logged."""
 
     def __init__(self, save: Callable[[], None]) -> None:
         self._save = save
         self._timer: threading.Timer | None = None
         self._saving = threading.Lock()
-        """One after the other: a timer can end while the save before it goes on."""
+        """Held during a save: the next timer can run out while a save is still running."""
 
     @property
     def is_due(self) -> bool:
-        """Whether the file will be written, or is being written."""
+        """Whether the file will be written soon, or is being written."""
         return self._timer is not None and self._timer.is_alive()
 
     def wake(self) -> None:
-        """A page has changed, or the file is found to be of another model."""
+        """Start the wait again: a page has changed, or the index file was made by another model."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = threading.Timer(QUIET_S, self._run)
@@ -322,7 +330,7 @@ class IndexSaver:
         self._timer.start()
 
     def close(self) -> None:
-        """Wait for a save that goes on; none begins after it."""
+        """Cancel the waiting save, and wait for a running one."""
         if self._timer is not None:
             self._timer.cancel()
             if self._saving.acquire(timeout=JOIN_TIMEOUT_S):
@@ -333,7 +341,7 @@ class IndexSaver:
         with self._saving:
             try:
                 self._save()
-            except AnvilError as error:  # answers do not need the file; the next change tries again
+            except AnvilError as error:  # no answer needs the file, and the next change tries again
                 logger.debug("The index file was not brought up to date: %s", error)
             except Exception:
                 logger.exception("The index file could not be brought up to date")

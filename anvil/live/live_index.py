@@ -1,7 +1,9 @@
-"""Thread-safe queries against an index that is refreshed from its source first.
+"""Thread-safe queries against an index that is refreshed first, and the notes of an answer on unfinished work.
+
+The comparison itself, and which pages an answer names as refreshed, are in ``memory_copy``.
 
 A program with a single query does all the work in the call. In a server, threads do the long work: the first build, the
-vectors of a large change, and loading the model. Answers name the work that is not done yet.
+vectors of a large change, and loading the model. The notes of an answer name the work that is not done yet.
 """
 
 from __future__ import annotations
@@ -35,35 +37,34 @@ CLOSED = "This index is closed. Open it again, as with anvil.open()."
 MAX_AWAITED_VECTORS = 64
 """Missing vectors that a search waits for; more are made after the answer."""
 VECTOR_WAIT_S = 2.0
-"""How long a search waits for them: a slow or remote model must not delay the text."""
+"""Seconds that a search waits for vectors: a slow or remote model must not delay the text."""
 MAX_CANDIDATES = 16
-"""Chunks that are embedded before the answer when more vectors are missing: the best by words."""
+"""If more vectors are missing, so many chunks are embedded before the answer: the best by words."""
 PAGES_PER_STEP = 16
-"""Pages read into a first, partial index while the lock is held."""
+"""Pages that are read into a first, partial index each time the lock is held."""
 FIRST_READING_S = 5.0
-"""How long pages are read before the first answer from a partial index: enough for some thousand pages."""
+"""Seconds that pages are read before the first answer from a partial index: enough for some thousand pages."""
 
 logger = logging.getLogger(__name__)
 
 
 class Outcome(Protocol):
-    """What a build reports."""
+    """The part of :class:`anvil.build.report.BuildReport` that is used here."""
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        """See :class:`anvil.build.report.BuildReport`."""
+    def reasons(self) -> tuple[str, ...]: ...
 
 
 class Corpus(Protocol):
-    """The documents of a live index, a model, and the place of the index."""
+    """The documents, the model and the location of an index, as :class:`anvil.project_indexes.OpenedIndex` has them."""
 
     @property
     def location(self) -> Location:
-        """Where the index is."""
+        """The place of the index file."""
 
     @property
     def chunking(self) -> Chunking:
-        """How documents are cut."""
+        """The options by which documents are cut."""
 
     @property
     def configured(self) -> Mapping[str, str | None]:
@@ -71,7 +72,7 @@ class Corpus(Protocol):
 
     @property
     def source(self) -> DocumentSource | None:
-        """The documents that answers are compared with; None when there is only an index."""
+        """The documents that the index is compared with; None if there is only an index."""
 
     @property
     def provider(self) -> EmbeddingProvider:
@@ -79,27 +80,28 @@ class Corpus(Protocol):
 
     @property
     def watched(self) -> tuple[Path, bool] | None:
-        """The folder to watch for changes, and whether its subfolders count; None: there is none."""
+        """The folder to watch for changes, and whether its subfolders are watched; None if no folder is watched."""
 
     @property
     def is_private(self) -> bool:
-        """Whether the index file is for this machine only, so that a server may bring it up to date."""
+        """Whether the index file is used on this machine only, so that a server may update it."""
 
     def ensure_usable(self) -> None:
-        """Raise :class:`AnvilError` when the documents no longer exist."""
+        """Raise :class:`AnvilError` if the documents no longer exist."""
 
     def may_build(self, error: ArtifactError) -> bool:
-        """Whether an index may be built after opening the present one raised ``error``."""
+        """Whether an index may be built, after opening the existing one raised ``error``."""
 
     def build(self, request: BuildRequest) -> Outcome:
         """Build the index."""
 
 
 class LiveIndex:
-    """One memory copy of an index, kept in line with its corpus.
+    """An index that is compared with its documents before each query.
 
-    ``request``: of its opening, see :func:`anvil.open`. ``lock`` guards the copy; in a server no model runs while it is
-    held. ``first_reading_s``: how long a server reads pages before its first answer when there is no index.
+    - ``request``: the options of :func:`anvil.open`.
+    - ``first_reading_s``: seconds that a server reads pages before its first answer, if there is no index.
+    - ``lock`` guards the memory copy. In a server no model runs while it is held.
     """
 
     def __init__(
@@ -119,19 +121,19 @@ class LiveIndex:
         self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
         self._copy: MemoryCopy | None = None
         self._compared_at = 0.0
-        """When the last comparison began (monotonic)."""
+        """When the last comparison began, by the monotonic clock."""
         self._all_read = False
         """Whether a first, partial index has all pages already, so that a build need not read them for answers."""
         self._query_model: EmbeddingProvider | None = None
-        """That of the last search, if it compared vectors: the next question is then embedded ahead of the lock."""
+        """The model of the last search that compared vectors. It embeds the next query without the lock."""
         self._build_progress: Progress = silent
         self._changes: list[Changes] = []
         self._listeners: list[Callable[[Changes], None]] = []
         self._initial_build: InitialBuild | None = None
         self._build_reasons: tuple[str, ...] = ()
-        """What the build before the first answer reported; the first notes say it."""
+        """The reasons in the report of the build before the first answer. The notes of the first answer have them."""
         self._build_retry_at = 0.0
-        """When another first build may begin (monotonic), after one that failed."""
+        """When another first build may begin after one that failed, by the monotonic clock."""
         self._vector_worker = VectorWorker(self.lock, self._open_copy, lambda: self._building)
         self._saver = IndexSaver(self._save)
         self._starter: threading.Thread | None = None
@@ -163,11 +165,13 @@ class LiveIndex:
     ) -> Iterator[MemoryCopy]:
         """The memory copy, compared with the documents after this call began, and locked inside the ``with`` block.
 
-        ``search``: the request of a search, which waits for a few missing vectors; ``by_meaning``: several searches
-        follow, which need them too. ``page``: a path that is to be current even while the other pages are read for the
-        first time. Raises :class:`AnvilError`.
+        - ``search``: the request of a search, which waits for a few missing vectors.
+        - ``by_meaning``: several searches follow, which need the vectors, too.
+        - ``page``: a path that must be up to date even while the other pages are read for the first time.
+
+        Raises :class:`AnvilError`.
         """
-        asked_at = time.monotonic()  # before the lock: only what is compared after this counts as fresh
+        asked_at = time.monotonic()  # before the wait for the lock: an earlier comparison does not count as fresh
         if self._background:
             self.start()
         self.ensure_available(wait=not self._background)
@@ -184,7 +188,7 @@ class LiveIndex:
                 if by_meaning or (search is not None and search.mode != "keyword"):
                     self._await_vectors(copy, search)
                 with answering(copy.where):
-                    if by_meaning or search is not None:  # the next question is embedded ahead of the lock, if of use
+                    if by_meaning or search is not None:
                         self._query_model = copy.searcher.provider if copy.searcher.semantic else None
                     yield copy
         except NotFound as error:
@@ -196,7 +200,7 @@ class LiveIndex:
             self._notify_listeners()
 
     def embed_query(self, request: SearchRequest) -> QueryVector | None:
-        """The query embedded, ahead of :meth:`query` and without the lock; None where that is not needed yet."""
+        """The vector of the query, made before :meth:`query` and without the lock; None if no vector is needed."""
         model = self._query_model
         if self.closed or model is None or request.mode == "keyword":
             return None
@@ -206,24 +210,15 @@ class LiveIndex:
         return embed_query(request.query, model)
 
     def freshness(self, copy: MemoryCopy, search_notes: Sequence[str] = ()) -> Freshness:
-        """How the answer of a search compares with the documents. Inside :meth:`query`."""
-        from anvil.results import WORKING_TREE, Freshness
-
-        return Freshness(
-            checked=WORKING_TREE if copy.source else None,
-            commit=(copy.artifact_meta or {}).get("commit"),
-            refreshed=tuple(sorted((*copy.stale.changed, *copy.stale.added))),
-            removed=copy.stale.removed,
-            pending_vectors=copy.pending,
-            notes=(*self._corpus.location.notes(), *self.notes(copy), *search_notes),
-        )
+        """The freshness that an answer reports, with all notes. Call it inside :meth:`query`."""
+        return copy.freshness((*self._corpus.location.notes(), *self.notes(copy), *search_notes))
 
     def will_embed_again(self, copy: MemoryCopy) -> bool:
-        """Whether all vectors are made soon with the present model, without an edit. Inside :meth:`query`."""
+        """Whether the configured model makes all vectors soon, without an edit. Call it inside :meth:`query`."""
         return self._saver.is_due and copy.has_another_model
 
     def obstacle(self, copy: MemoryCopy) -> str | None:
-        """Why queries cannot be compared with the vectors here, and what ends that; None where they can. Inside
+        """Why queries cannot be compared with the vectors, and what to do; None if they can. Call it inside
         :meth:`query`."""
         if copy.searcher.obstacle is None or not self.will_embed_again(copy):
             return copy.searcher.obstacle
@@ -235,7 +230,7 @@ class LiveIndex:
         )
 
     def notes(self, copy: MemoryCopy) -> list[str]:
-        """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""
+        """Sentences about work that is not done yet, with reasons. Call it inside :meth:`query`."""
         problems = (copy.source and copy.source.problem, copy.refused, *self._build_reasons)
         self._build_reasons = ()
         notes = list(dict.fromkeys(note for note in problems if note))
@@ -254,16 +249,16 @@ class LiveIndex:
         return notes
 
     def missing_pages(self, copy: MemoryCopy) -> list[str]:
-        """Sentences on pages that are not in the index, with reasons. Inside :meth:`query`."""
+        """Sentences about pages that are not in the index, with reasons. Call it inside :meth:`query`."""
         build = self._initial_build
         is_reading = build is not None and build.reading
         return [*_shard_notes(copy), *([build.note] if build is not None and build.note and is_reading else [])]
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
-        """Call ``callback`` with the pages that changed, after each refresh that found any. Returns the function
-        that ends this.
+        """Call ``callback`` with the changed pages after each refresh that found some. Returns a function that stops
+        these calls.
 
-        The thread that refreshed calls it, without the lock.
+        The thread that refreshed makes the call, without the lock.
         """
         self._listeners.append(callback)
 
@@ -274,7 +269,7 @@ class LiveIndex:
         return stop
 
     def _await_vectors(self, copy: MemoryCopy, search: SearchRequest | None) -> None:
-        """Wait for missing vectors: all when they are few, else those of the search's candidates by words."""
+        """Wait for missing vectors: for all if they are few, else for those of the best chunks by words."""
         if not copy.pending:
             return
         if not self._background:
@@ -287,7 +282,7 @@ class LiveIndex:
             self._vector_worker.wait(VECTOR_WAIT_S)
         elif candidates := copy.best_pending(search, MAX_CANDIDATES):
             self._vector_worker.embed_first(candidates, VECTOR_WAIT_S)
-        self._ensure_usable()  # the lock was released meanwhile
+        self._ensure_usable()  # the lock was released during the wait
 
     # --- what a query needs ----------------------------------------------------------------------------------
 
@@ -297,7 +292,7 @@ class LiveIndex:
             raise ConfigError(CLOSED)
 
     def ensure_available(self, wait: bool) -> None:
-        """Fetch an index from elsewhere that is not here yet. ``wait``: however long it takes. Holds no lock."""
+        """Fetch a published index that is not on this machine yet. ``wait``: until it is here. Holds no lock."""
         if not self.closed:
             if self._background:
                 self._corpus.location.start()
@@ -308,7 +303,7 @@ class LiveIndex:
         self._corpus.ensure_usable()
 
     def refresh(self) -> None:
-        """Read changes before the next query: a file changed, or the index was replaced."""
+        """Read changed pages ahead of the next query, because a file changed or the index was replaced."""
         try:
             with self.lock:
                 if not self.closed and self._copy is not None and self._copy.opened:
@@ -319,7 +314,8 @@ class LiveIndex:
             self._notify_listeners()
 
     def _refreshed(self, asked_at: float) -> MemoryCopy:
-        """The memory copy, compared with the documents after ``asked_at`` (monotonic). The lock is held."""
+        """The memory copy, compared with the documents after ``asked_at`` (monotonic clock). The caller holds the
+        lock."""
         self._ensure_usable()
         corpus = self._corpus
         if self._copy is None:
@@ -337,12 +333,12 @@ class LiveIndex:
             except ArtifactError as error:
                 if not corpus.may_build(error):
                     raise
-                if isinstance(error, OlderIndex):  # 'anvil build' replaces it; a question does not
+                if isinstance(error, OlderIndex):  # only 'anvil build' replaces it, not a query
                     self._answer_from_documents(copy, error)
                 elif self._build_first or not self._read_ahead(copy):
                     try:
                         report = corpus.build(BuildRequest())
-                    except BuildError as obstacle:  # such as a file system that is read-only
+                    except BuildError as obstacle:  # such as a read-only file system
                         self._answer_from_documents(copy, obstacle)
                     else:
                         self._build_reasons = report.reasons
@@ -350,7 +346,8 @@ class LiveIndex:
             return copy
         if self._reading:
             return copy  # the pages read so far
-        # Else another thread compared while this one waited for the lock. A clock of 16 ms can give both the same time.
+        # Otherwise another thread has compared while this one waited for the lock. Equal times do not count, because
+        # some clocks tick every 16 ms only.
         if self._compared_at <= asked_at:
             began_at = time.monotonic()
             try:
@@ -386,35 +383,36 @@ class LiveIndex:
             self._all_read = done >= total
 
     def _read_ahead(self, copy: MemoryCopy) -> bool:
-        """Read all pages into the copy, to answer from it before there is an index; False when a build is quick."""
+        """Read all pages into the copy, to answer from it before there is an index file. Returns False if only few
+        vectors are missing, so that a build is quick."""
         copy.defer_vectors = True
         copy.begin_empty(self._corpus.chunking, self._corpus.configured)
         copy.refresh()
-        copy.stale = Changes()  # there was no index that pages could differ from
+        copy.stale = Changes()  # there is no index from which pages could differ
         copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS
         return copy.defer_vectors
 
     def _answer_from_documents(self, copy: MemoryCopy, reason: AnvilError) -> None:
-        """Read all pages into the copy, which answers although ``reason`` leaves no index file to use."""
+        """Read all pages into the copy, so that it can answer. ``reason``: why no index file can be used."""
         self._read_ahead(copy)
         copy.refused = f"{reason} This answer is from the documents."
 
     def _notify_listeners(self) -> None:
-        with self.lock:  # only to take the changes: a listener may ask a question itself
+        with self.lock:  # not while listeners are called: one may make a query itself
             all_changes, self._changes = [changes for changes in self._changes if changes], []
         for changes in all_changes:
             for listener in tuple(self._listeners):
                 try:
                     listener(changes)
-                except Exception:  # a listener's fault must not lose the answer
+                except Exception:  # a failing listener must not prevent the answer
                     logger.exception("A listener to changed pages failed")
 
     # --- threads of a server ---------------------------------------------------------------------------------
 
     def start(self, progress: Progress | None = None) -> None:
-        """Open or build the index and load the model, in a thread; returns at once. A second call does nothing more.
+        """Start a thread that opens or builds the index and loads the model. A second call starts no second thread.
 
-        ``progress``: of the download and of the first build.
+        ``progress`` is called during the download and the first build.
         """
         self._corpus.location.start(progress)
         with self.lock:
@@ -471,7 +469,7 @@ class LiveIndex:
         self._corpus.build(BuildRequest(progress=progress, lock_timeout_s=lock_timeout_s))
 
     def _read_pages(self) -> tuple[int, int]:
-        """Read some more pages into the memory copy. Returns (pages read, all pages)."""
+        """Read some more pages into the memory copy. Returns the number of pages read, and of all pages."""
         try:
             with self.lock:
                 assert self._copy is not None
@@ -485,15 +483,15 @@ class LiveIndex:
             self._notify_listeners()
 
     def _build_ended(self) -> None:
-        """Open the index that was built. Where there is none, the pages that were read get their vectors."""
+        """Open the index file that was built. If the build failed, the pages that were read get their vectors."""
         with self.lock:
-            self._compared_at = 0.0  # so that the next question opens the new file, whenever it was asked
+            self._compared_at = 0.0  # so that a query that is already waiting opens the new file
             if self._copy is not None and not self.closed:
                 self._vector_worker.wake()
         self.refresh()
 
     def _save(self) -> None:
-        """Build the index file from the documents as they are, and open it. :meth:`close` cancels that."""
+        """Build the index file from the current documents, and open it. :meth:`close` cancels the build."""
         self._build(lambda *_: self.ensure_open(), 0.0)
         self.refresh()
 
@@ -502,18 +500,19 @@ class LiveIndex:
 
     @property
     def provisional(self) -> bool:
-        """Whether the last answer came from documents that have no index file, so that one should be built."""
+        """Whether the last answer came from documents without an index file, so that one should be built."""
         return self._copy is not None and self._copy.provisional and not self._copy.refused
 
     @property
     def refused(self) -> str | None:
-        """Why the last answer did not use the index file: it cannot be read, or none can be written; None if it did."""
+        """Why the last answer did not use an index file: it cannot be read, or none can be written; None if it did."""
         return None if self._copy is None else self._copy.refused
 
     def close(self) -> None:
         """Stop the threads, then close the files. A second call does nothing."""
         self._corpus.location.stop()
-        # The flag first, which threads look at; joined without the lock, which they may wait for; then what they used.
+        # The flag comes first, because the threads read it. They are joined without the lock, because they may wait for
+        # it. The copy is closed last, because they use it.
         with self.lock:
             if self.closed:
                 return

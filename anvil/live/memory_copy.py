@@ -1,7 +1,8 @@
-"""The index for queries: the index file (the artifact) while it is fresh, else an updated copy in memory.
+"""Freshness of an index: its comparison with the documents, and the copy in memory into which changed pages are read.
 
-Before each query it is compared with the documents by content. Changed pages are read into a copy of the artifact in
-memory. A query does not write the artifact. If there is no artifact yet, the copy begins empty.
+The documents are compared by content before each query. While the index file (the artifact) is up to date, it answers
+itself; else a copy in memory is updated and answers. A query does not write the artifact. If there is no artifact yet,
+the copy begins empty.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from anvil.build.row_updates import Indexer, StoredVectors, without
+from anvil.build.row_updates import Indexer, StoredVectors, without_too_large
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import EmbeddingProvider
@@ -29,6 +30,7 @@ from anvil.settings.schema import Chunking
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
+    from anvil.results import Freshness
     from anvil.search.candidates import LinkCache
     from anvil.search.searcher import Searcher
 
@@ -42,7 +44,7 @@ class ChunkVectors(NamedTuple):
 
 
 class Location(Protocol):
-    """What this folder needs of the place of an index, as :class:`anvil.project_indexes.IndexLocation` has it."""
+    """The part of :class:`anvil.project_indexes.IndexLocation` that is used here."""
 
     path: Path
     on_replaced: Callable[[], None]
@@ -57,11 +59,13 @@ class Location(Protocol):
 
 
 class MemoryCopy:
-    """One index that is updated from ``source`` (None: there are no documents to compare with).
+    """An index that is updated from ``source``. Without a source there are no documents to compare with.
 
-    ``defer_vectors``: vectors of changed text are made later, by way of :meth:`pending_chunks` and
-    :meth:`save_vectors`; else :meth:`refresh` makes them. ``caches``: further indexes whose vectors may then be reused.
-    Not thread-safe: the caller holds a lock during each call and the reads after it.
+    - ``defer_vectors``: the vectors of changed text are made later, with :meth:`pending_chunks` and
+      :meth:`save_vectors`. Otherwise :meth:`refresh` makes them.
+    - ``caches``: further indexes whose vectors :meth:`refresh` may reuse.
+
+    Not thread-safe: the caller holds a lock during each call and while it reads the results.
     """
 
     def __init__(
@@ -75,35 +79,36 @@ class MemoryCopy:
         caches: Sequence[Reader] = (),
     ) -> None:
         self.location, self.index = location, location.path
-        self.source = self._tree = source  # ``source`` is the tree as the site of an index shows it, if it has one
+        self.source = self._tree = source  # for an index with a site, ``source`` will be a view of this tree
         self.provider = provider
         self.progress = progress
         self.defer_vectors = defer_vectors
         self._caches = caches
         self.stale = Changes()
+        """The pages that differed from the index in the last comparison, and were then read."""
         self.refused: str | None = None
         """Why a file that replaced the artifact is not used."""
         self.failure: str | None = None
-        """Why :meth:`refresh` could not make the vectors of changed text; it tries again after a while."""
+        """Why :meth:`refresh` could not make the vectors of changed text. It tries again after ``RETRY_S``."""
         self._retry_at = 0.0
-        self._refused: tuple[int, ...] | None = None
-        """The signature of the file that is not used, so that it is not checked again before each query."""
+        self._refused_signature: tuple[int, ...] | None = None
+        """The signature of a file that cannot be used, so that it is not checked again before each query."""
         self._signature: tuple[int, ...] | None = None
-        """That of the artifact when it was opened."""
+        """The signature of the artifact when it was opened."""
         self._artifact: Reader | None = None
         self._copy: Writer | None = None
         """The copy in memory; None while the artifact itself answers."""
         self._options: Chunking | None = None
         self.indexed: Mapping[str, str] = {}
-        """Path -> blob id of the indexed pages. After each change of the copy it is another object."""
-        self._same: Mapping[str, str] | None = None
-        """The last scan that the index agreed with: an identical object needs no comparison."""
-        self._unfit: dict[str, str] = {}
+        """Path -> blob id of the indexed pages; another object after each change of the copy."""
+        self._equal_entries: Mapping[str, str] | None = None
+        """The entries of the last scan that agreed with the index. The identical object needs no comparison."""
+        self._too_large: dict[str, str] = {}
         self._searcher: Searcher | None = None
         self._link_cache: LinkCache = {}
-        """It outlives a searcher: after an edit only the links of that page are read again."""
+        """Kept when the searcher is replaced: after an edit, only the links of the edited page are read again."""
         self._pending: int | None = None
-        self._stored: StoredVectors | None = None
+        self._stored_vectors: StoredVectors | None = None
         """The vectors of the artifact."""
 
     # --- the index for queries ---------------------------------------------------------------------------
@@ -119,7 +124,7 @@ class MemoryCopy:
 
     @property
     def made_at(self) -> str | None:
-        """When the artifact's file was made, by its own time (ISO 8601, UTC); None while there is none."""
+        """The modification time of the artifact's file (ISO 8601, UTC); None without an artifact."""
         if self._artifact is None or self._signature is None:
             return None
         _, _, nanoseconds, _ = self._signature
@@ -127,16 +132,16 @@ class MemoryCopy:
 
     @property
     def reader(self) -> Reader:
-        """The reader for queries. Call :meth:`refresh` or :meth:`begin_empty` first."""
+        """The reader for queries. :meth:`refresh` or :meth:`begin_empty` must have been called."""
         reader = self._copy.reader if self._copy is not None else self._artifact
         assert reader is not None
         return reader
 
     @property
     def searcher(self) -> Searcher:
-        """Search over :attr:`reader`; its tables in memory stay until the text changes."""
+        """The search over :attr:`reader`. Its tables in memory are kept until the text changes."""
         if self._searcher is None:
-            from anvil.search.candidates import FileIndex  # numpy, which reading a page does not need
+            from anvil.search.candidates import FileIndex  # imports numpy, which reading a page does not need
             from anvil.search.searcher import Searcher
 
             self._searcher = Searcher(FileIndex(self.reader, self._link_cache), self.provider)
@@ -144,12 +149,12 @@ class MemoryCopy:
 
     @property
     def artifact_meta(self) -> dict[str, str] | None:
-        """The manifest of the artifact, not of the copy; None while there is no artifact."""
+        """The manifest of the artifact, not of the copy; None without an artifact."""
         return None if self._artifact is None else self._artifact.meta()
 
     @property
     def beyond_artifact(self) -> Changes:
-        """How the copy differs from the artifact."""
+        """The differences between the artifact and the copy."""
         if self._artifact is None or self._copy is None:
             return Changes()
         return document_source.compare(self._artifact.blob_ids(), self.indexed)
@@ -161,31 +166,31 @@ class MemoryCopy:
 
     @property
     def provisional(self) -> bool:
-        """Whether the copy began empty, because there is no artifact."""
+        """Whether the copy began empty, because there was no artifact."""
         return self._artifact is None and self._copy is not None
 
     @property
     def matched(self) -> bool:
-        """Whether the configured model made the vectors, so that it can make the missing ones."""
+        """Whether the configured model made the vectors of the index, so that it can make missing ones."""
         try:
             return self.provider.digest == self.reader.meta()["embedding_model_digest"]
-        except AnvilError:  # the model cannot be loaded: a search has a note; the text is right without it
+        except AnvilError:  # the model cannot be loaded: a search reports that, and the text does not need it
             return False
 
     @property
     def has_another_model(self) -> bool:
-        """Whether the configured model can make vectors, and another one made those of the index."""
+        """Whether the configured model can make vectors, but another one made those of the index."""
         return bool(self._dimensions) and not self.matched
 
     @property
     def would_lose_vectors(self) -> bool:
-        """Whether the configured provider makes no vectors, and the artifact has some: a build would drop them."""
+        """Whether a build would drop the artifact's vectors, because the configured provider makes none."""
         has_vectors = self.artifact_meta is not None and self.artifact_meta["embedding_dimensions"] != "0"
         return has_vectors and self._dimensions == 0
 
     @property
     def _dimensions(self) -> int | None:
-        """Of the configured model; None where it cannot be loaded: a build fails then, and writes nothing."""
+        """The dimensions of the configured model; None if it cannot be loaded, so that a build would fail."""
         try:
             return self.provider.dimensions
         except AnvilError:
@@ -193,41 +198,56 @@ class MemoryCopy:
 
     @property
     def pending(self) -> int:
-        """The number of missing vectors. A chunk that is not yet cut into windows counts as one."""
+        """The number of missing vectors. A chunk that is not cut into windows yet counts as one."""
         if self._pending is None:
             if not self.matched:
-                self._pending = 0  # this model cannot make them
+                self._pending = 0  # the configured model cannot make them
             elif self._copy is None:
                 self._pending = int(self.reader.meta()["needs_reembed"])
             else:
                 self._pending = self._copy.reader.lacking_vectors()
         return self._pending
 
+    def freshness(self, notes: tuple[str, ...]) -> Freshness:
+        """The freshness that an answer reports: the pages that were read again for it, and missing vectors."""
+        from anvil.results import WORKING_TREE, Freshness
+
+        return Freshness(
+            checked=WORKING_TREE if self.source else None,
+            commit=(self.artifact_meta or {}).get("commit"),
+            refreshed=tuple(sorted((*self.stale.changed, *self.stale.added))),
+            removed=self.stale.removed,
+            pending_vectors=self.pending,
+            notes=notes,
+        )
+
     # --- updates -----------------------------------------------------------------------------------------
 
     def refresh(self) -> Changes:
-        """Update the index from the documents. Returns how they differed.
+        """Compare the index with the documents, and update it. Returns the differences.
 
-        Raises :class:`ArtifactError` when there is no usable artifact, :class:`SourceError` when the
-        documents cannot be reached.
+        Raises :class:`ArtifactError` if there is no usable artifact, and :class:`SourceError` if the documents cannot
+        be read.
         """
         self._open()
         if self.source is None:
             return Changes()
-        entries = self.source.scan(self.indexed).entries
-        if entries is self._same:  # the source gives the same object for the same documents
+        entries = self._scanned()
+        if entries is self._equal_entries:  # the source gives the same object for the same documents
             self.stale = Changes()
         else:
-            self.stale = document_source.compare(self.indexed, without(self._unfit, entries))
+            self.stale = self._differences(entries)
             if self.stale:
                 self._update(entries, self.stale)
-            # Compared again: a page may have changed once more since the scan. Then the next call reads it.
-            self._same = None if document_source.compare(self.indexed, without(self._unfit, entries)) else entries
-        self._catch_up(entries)
+            # A page may have changed once more since the scan. Then the next call reads it.
+            self._equal_entries = None if self._differences(entries) else entries
+        self._refresh_commit(entries)
+        if self._copy is not None and self.failure is not None and time.monotonic() >= self._retry_at:
+            self._embed(self._indexer())
         return self.stale
 
-    def _catch_up(self, entries: Mapping[str, str]) -> None:
-        """Update what can change without the text: the commit and the times. Try again to make failed vectors."""
+    def _refresh_commit(self, entries: Mapping[str, str]) -> None:
+        """Update the commit and the times of the pages, which can change without the text."""
         if self._copy is None or self.source is None:
             return
         commit, since = self.source.commit(), self._copy.reader.meta().get("commit")
@@ -237,27 +257,28 @@ class MemoryCopy:
                 self._copy.touch(times)
                 self._copy.set_meta({"commit": commit})
             self._copy.seal()
-            self.indexed = dict(self.indexed)  # another object, so that callers read again what they cached
-        if self.failure is not None and time.monotonic() >= self._retry_at:
-            self._embed(self._indexer())
+            self.indexed = dict(self.indexed)  # another object, so that callers drop what they cached
 
     def begin_empty(self, options: Chunking, configured: Mapping[str, str | None] | None = None) -> None:
-        """Begin with an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``configured``: see
+        """Open an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``configured``: see
         :func:`anvil.index_file.manifests.settings`."""
         copy = Writer(connection.open_scratch(":memory:"))
         meta = settings(self.provider, options, configured)
         connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
         copy.set_meta(meta)
         copy.seal()
-        refused = self._refused
+        refused_signature = self._refused_signature
         self.close()
-        self._refused = refused  # the file that cannot be used is there, and was before
+        self._refused_signature = refused_signature  # the file that cannot be used is still there
         self._copy, self._options, self.indexed, self.source = copy, options, {}, self._tree
 
     def read_some(self, limit: int) -> tuple[int, int]:
-        """Read up to ``limit`` pages that differ, or a hundredth of all where that is more: each call looks at all of
-        them. Returns the number of up-to-date pages, and of all pages."""
-        entries, work = self._compared()
+        """Read some of the pages that differ. Returns the number of up-to-date pages, and of all pages.
+
+        Each call lists all pages. So it reads at least a hundredth of them, even if that is more than ``limit``.
+        """
+        entries = self._scanned()
+        work = self._differences(entries)
         paths = sorted((*work.changed, *work.added))[: max(limit, len(entries) // 100)]
         chosen = Changes(
             tuple(p for p in paths if p in self.indexed),
@@ -266,30 +287,32 @@ class MemoryCopy:
         )
         if chosen:
             self._update({}, chosen)
-        # A page that became unreadable after the scan never becomes current, but no work is left for it.
+        # The chosen pages count as up to date even if one became unreadable after the scan: it is not tried again.
         pages_left = len(work) - len(chosen)
         return len(entries) - pages_left, len(entries)
 
     def read_page(self, path: str) -> None:
         """Update one page from its file, while the others are still being read."""
-        _, work = self._compared()
+        work = self._differences(self._scanned())
         if path in work.paths:
             self._update({}, Changes(removed=(path,)) if path in work.removed else Changes(changed=(path,)))
 
-    def _compared(self) -> tuple[Mapping[str, str], Changes]:
-        """All documents, path -> blob id, and how they differ from what is indexed."""
+    def _scanned(self) -> Mapping[str, str]:
+        """All documents: path -> blob id."""
         assert self.source is not None
-        entries = self.source.scan(self.indexed).entries
-        return entries, document_source.compare(self.indexed, without(self._unfit, entries))
+        return self.source.scan(self.indexed).entries
+
+    def _differences(self, entries: Mapping[str, str]) -> Changes:
+        return document_source.compare(self.indexed, without_too_large(entries, self._too_large))
 
     def _open(self) -> None:
-        """Open the artifact, and open it again when its file was replaced. The copy of the old one is dropped.
+        """Open the artifact, or open it again if its file was replaced, which drops the copy of the old one.
 
-        If the file was removed, or replaced by one that cannot be used, the open one stays in use.
+        The open artifact stays in use if its file was removed or replaced by one that cannot be used.
         """
         current = signature(self.index)
         was_open = self.opened
-        if was_open and current in (None, self._signature, self._refused):
+        if was_open and current in (None, self._signature, self._refused_signature):
             return
         try:
             artifact = self.location.open_file()
@@ -300,15 +323,15 @@ class MemoryCopy:
                 return
             raise
         except ArtifactError as error:
-            # The same inode: not another file, so what is open was overwritten.
+            # With the same inode it is not another file: the open one was overwritten, and cannot be read any more.
             if not was_open or (current and self._signature and current[0] == self._signature[0]):
                 self.close()
-                self._refused = current
+                self._refused_signature = current
                 raise
-            self._refused, self.refused = current, f"The index was replaced by one that is not used: {error}"
+            self._refused_signature, self.refused = current, f"The index was replaced by one that is not used: {error}"
             return
         self.close()
-        self._artifact, self._stored, self._signature = artifact, StoredVectors([artifact]), current
+        self._artifact, self._stored_vectors, self._signature = artifact, StoredVectors([artifact]), current
         self.indexed = artifact.blob_ids()
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
@@ -317,23 +340,23 @@ class MemoryCopy:
         copy = self._writable()
         indexer = self._indexer()
         indexer.update(self.source, entries, changes)
-        self._unfit |= indexer.unfit
+        self._too_large |= indexer.too_large
         copy.seal()
-        self._moved(copy, changes)
+        self._text_changed(copy, changes)
         self._embed(indexer)
 
-    def _moved(self, copy: Writer, changes: Changes) -> None:
-        """Forget what was cached before ``changes`` were written to the copy."""
+    def _text_changed(self, copy: Writer, changes: Changes) -> None:
+        """Drop cached values that are wrong after ``changes`` were written to the copy."""
         self.indexed = copy.reader.blob_ids()
-        self._searcher = self._pending = None  # but not the links, which know their pages by digest
+        self._searcher = self._pending = None  # the link cache stays: it has the links by the digest of their page
 
     def _indexer(self) -> Indexer:
-        # Where vectors are made later, artifact_vectors() looks for them there.
+        # If vectors are made later, artifact_vectors() finds those that can be reused.
         caches = [] if self.defer_vectors or self._artifact is None else [self._artifact, *self._caches]
-        return Indexer(self._writable(), self.provider, self._cut_as_before(), caches, self.progress)
+        return Indexer(self._writable(), self.provider, self._chunking(), caches, self.progress)
 
     def _embed(self, indexer: Indexer) -> None:
-        """Make the missing vectors, unless a thread does it. The text is up to date with or without them."""
+        """Make the missing vectors, unless they are deferred. The text is up to date with or without them."""
         if self.defer_vectors or not self.matched:
             return
         self.failure = None
@@ -344,16 +367,16 @@ class MemoryCopy:
         else:
             self.failure = next((failed.reason for failed in indexer.tally.failed), None)
         self._retry_at = time.monotonic() + RETRY_S
-        self._forget_vectors()
+        self._vectors_changed()
 
-    def _forget_vectors(self) -> None:
-        """Count and read the vectors again: some were made."""
+    def _vectors_changed(self) -> None:
+        """Drop cached values that are wrong after vectors were written."""
         self._pending = None
         if self._searcher is not None:
             self._searcher.index.forget_vectors()
 
     def embed_missing(self) -> None:
-        """Make all missing vectors in this thread; after a failure not again for a while."""
+        """Make all missing vectors in this thread. Does nothing until ``RETRY_S`` after a failure."""
         if self.failure is None or time.monotonic() >= self._retry_at:
             deferred, self.defer_vectors = self.defer_vectors, False
             try:
@@ -362,6 +385,7 @@ class MemoryCopy:
                 self.defer_vectors = deferred
 
     def _writable(self) -> Writer:
+        """The copy in memory, which is made at its first use."""
         if self._copy is None:
             assert self._artifact is not None
             copy = Writer(connection.open_scratch(":memory:"))
@@ -369,8 +393,8 @@ class MemoryCopy:
             self._copy = copy
         return self._copy
 
-    def _cut_as_before(self) -> Chunking:
-        """The chunking options of the artifact, which its copy must use too."""
+    def _chunking(self) -> Chunking:
+        """The chunking options of the artifact, which its copy must use, too."""
         if self._options is None:
             self._options = recalled_chunking(self.reader.meta()["chunking"])
         return self._options
@@ -378,38 +402,40 @@ class MemoryCopy:
     # --- vectors made later ------------------------------------------------------------------------------
 
     def pending_chunks(self, after: int, limit: int) -> list[ChunkText]:
-        """Up to ``limit`` chunks without a vector, from rows above ``after``: (row, title, breadcrumb, content)."""
+        """Up to ``limit`` chunks without a vector, with rows above ``after``."""
         return self._writable().chunks_without_vectors(after, limit) if self.pending else []
 
     def best_pending(self, search: SearchRequest | None, limit: int) -> list[ChunkText]:
-        """Those of the ``limit`` chunks that fit a search best by words that have no vector."""
+        """The chunks without a vector among the best ``limit`` chunks of a search by words."""
         if search is None or not self.pending or not self.searcher.semantic:
             return []
         by_words = SearchRequest(search.query, limit, search.file_filter, max_chars=1, mode="keyword")
-        rows = [each.row for each in self.searcher.search(by_words).ranked]
+        rows = [result.row for result in self.searcher.search(by_words).ranked]
         return self._writable().chunks_lacking_vectors(rows)
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Reuse key -> stored vector, of the keys that the artifact has vectors for."""
-        if self._stored is None or not self.matched:
+        """Hash of a text -> stored vector, for the texts that the artifact has vectors of."""
+        if self._stored_vectors is None or not self.matched:
             return {}
-        vectors = {key: self._stored.get(key) for key in keys}
+        vectors = {key: self._stored_vectors.get(key) for key in keys}
         return {key: vector for key, vector in vectors.items() if vector is not None}
 
     def save_vectors(self, embedded: Sequence[ChunkVectors]) -> None:
-        """Save the vectors of chunks from :meth:`pending_chunks`. A chunk that has changed since is left alone."""
-        if self._copy is None or not self.matched:  # another artifact was opened meanwhile
+        """Save the vectors of chunks from :meth:`pending_chunks`. Chunks that have changed since are left as they
+        are."""
+        if self._copy is None or not self.matched:  # another artifact was opened in the meantime
             return
         with self._copy.atomic():
             for chunk, windows, vectors in embedded:
                 ids = self._copy.replace_windows(chunk, windows)
                 self._copy.put_vectors((i, v) for i, v in zip(ids, vectors, strict=False) if v is not None)
-        self._forget_vectors()
+        self._vectors_changed()
 
     def close(self) -> None:
         for reader in (self._artifact, self._copy):
             if reader is not None:
                 reader.close()
         self._artifact = self._copy = self._searcher = self._signature = self._options = None
-        self._same = self._pending = self._stored = self._refused = self.refused = self.failure = None
-        self._unfit = {}
+        self._equal_entries = self._pending = self._stored_vectors = self._refused_signature = None
+        self.refused = self.failure = None
+        self._too_large = {}

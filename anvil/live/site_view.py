@@ -1,7 +1,7 @@
-"""A documentation folder as its site shows it, and its comparison with an index that was built with the site.
+"""A documentation folder as its site shows it, for comparing it with an index that was built with the site.
 
 The pages of a site differ from the files in its folder: plugins make pages without a file, exclude files, and change
-text. :func:`view_of` is the folder as documents for a server whose index was built with the site.
+text. :func:`view_of` makes the files of the folder comparable with such an index.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from anvil.index_file.reader import IndexReader
 from anvil.values import Changes, Document, Scan, Skipped
 
 SITE_KEYS = ("aliases", "edit_url", "language", "version")
-"""Metadata that a site adds and a page's file does not change."""
+"""Metadata that come from the site, and stay when a page is read from its file."""
 
 
 def view_of(tree: DocumentSource, index: IndexReader) -> DocumentSource:
-    """``tree`` as seen by the site with which ``index`` was built; ``tree`` itself for an index without a site.
+    """The documents of ``tree`` as the site of ``index`` shows them; ``tree`` itself for an index without a site.
 
-    Files that the site excludes are not in it. A changed page is read from its file, keeps its address on the site, and
-    has ``rendered: false`` in its metadata.
+    Files that the site excludes are left out. A changed page is read from its file. It keeps its address on the site,
+    and has ``rendered: false`` in its metadata.
     """
     excluded_hashes = index.excluded_hashes()
     return tree if excluded_hashes is None else SiteView(tree, excluded_hashes, index)
 
 
 def compared(index: IndexReader, tree: DocumentSource) -> Changes:
-    """How the documents of ``tree`` differ from an index, without files that its site excludes."""
-    if tree.excluded_hashes is not None:  # it is a site itself: what the generator made counts too
-        made = index.identities()
-        return document_source.compare(made, tree.scan(made).entries)
+    """The differences between an index and the documents of ``tree``, without files that the site excludes."""
+    if tree.excluded_hashes is not None:  # a built site: the generator's values are compared, too
+        identities = index.identities()
+        return document_source.compare(identities, tree.scan(identities).entries)
     indexed = index.blob_ids()
     return document_source.compare(indexed, view_of(tree, index).scan(indexed).entries)
 
 
 class SiteView(SourceWrapper):
-    """See :func:`view_of`."""
+    """The documents of a folder as its site shows them, see :func:`view_of`."""
 
     excluded_hashes: frozenset[str] = frozenset()
 
@@ -48,24 +48,24 @@ class SiteView(SourceWrapper):
         super().__init__(tree)
         self.excluded_hashes = excluded_hashes
         self._index = index
-        self._whole: Scan | None = None
-        self._shown = Scan({})
+        self._tree_scan: Scan | None = None
+        self._site_scan = Scan({})
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """The tree's scan without excluded files. It is the same object as long as the tree's scan is."""
-        whole = super().scan(indexed)
-        if whole is not self._whole:
+        """The tree's scan without excluded files; the same object as long as the tree gives the same scan."""
+        tree_scan = super().scan(indexed)
+        if tree_scan is not self._tree_scan:
             entries = {
                 path: blob
-                for path, blob in whole.entries.items()
+                for path, blob in tree_scan.entries.items()
                 if document_source.hash_path(path) not in self.excluded_hashes
             }
-            entries |= self._of_other_formats(whole.entries)
-            self._whole, self._shown = whole, Scan(entries, whole.skipped)
-        return self._shown
+            entries |= self._pages_of_other_formats(tree_scan.entries)
+            self._tree_scan, self._site_scan = tree_scan, Scan(entries, tree_scan.skipped)
+        return self._site_scan
 
-    def _of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:
-        """Sources in formats of which the tree lists no file. They are not compared, so they stay as they are."""
+    def _pages_of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:
+        """Indexed pages whose format is not listed by the tree, such as reStructuredText. They count as unchanged."""
         other_formats = {posixpath.splitext(pattern)[1] for pattern in registry.part("site sources")}
         listed = {posixpath.splitext(path)[1] for path in entries}
         indexed = self._index.blob_ids().items()
@@ -82,7 +82,8 @@ class SiteView(SourceWrapper):
         page = self._index.document(path)
         if page is None:
             return replace(document, metadata={"rendered": False})
-        # The title that its file gave it: of the front matter, else its first h1. Another one is the site's, and stays.
+        # A title from the file is read again: that of the front matter, else the first h1. Any other title is from the
+        # site, and stays.
         h1 = (section.title for section in self._index.sections(page.id) if section.heading_level == 1)
         title = None if page.title == (page.metadata.get("title") or next(h1, None)) else page.title
         metadata = {key: page.metadata[key] for key in SITE_KEYS if key in page.metadata}

@@ -113,14 +113,14 @@ class MilvusMemoryCopy(MemoryCopy):
         self.indexed = artifact.blob_ids()
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
-    def _moved(self, copy: Writer, changes: Changes) -> None:
+    def _text_changed(self, copy: Writer, changes: Changes) -> None:
         touched = set(changes.paths)
         kept = {path: blob for path, blob in self.indexed.items() if path not in touched}
         self.indexed = dict(sorted({**kept, **copy.reader.blob_ids()}.items()))
         self._searcher = self._pending = self._overlaid = None
 
     def _indexer(self) -> Indexer:
-        return Indexer(self._writable(), self.provider, self._cut_as_before(), (), self.progress)
+        return Indexer(self._writable(), self.provider, self._chunking(), (), self.progress)
 
     def _writable(self) -> Overlay:
         assert self._artifact is not None
