@@ -1,8 +1,8 @@
-"""What all sources of documents share: their protocol, which files are documents, and the identities of documents.
+"""The protocol of document sources, the rules which files are documents, and the identities of documents.
 
 The rules are the same for the working tree, the staged tree and commits, and the same content gives the same documents.
-So an index that was built from one can be compared with another: by content, not by time stamps or commit ids. A file
-that is skipped has a reason that a person can act on.
+So an index from one source can be compared with another source by content, without time stamps and commit ids. Each
+skipped file has a reason that a person can act on.
 """
 
 from __future__ import annotations
@@ -37,31 +37,32 @@ class DocumentSource(Protocol):
 
     @property
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Hashed paths of the files that the site leaves out, see :func:`hash_path`; None without one."""
+        """Hashed paths of the files that the site leaves out, see :func:`hash_path`; None without a site."""
 
     def commit(self) -> str | None:
-        """The commit of the documents (40 hex digits), HEAD for the working and the staged tree; None without one."""
+        """The commit of the documents (40 hex digits); HEAD for the working and the staged tree. None without a
+        commit."""
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """All documents by blob id, and the files that are skipped.
+        """All documents with their identities, and the skipped files.
 
-        ``indexed``: path -> blob id in an index that was built with the same options. Files with these ids are not read
-        again.
+        ``indexed``: path -> identity in an index that was built with the same options. Files with the same blob id are
+        not read again.
         """
 
     def read(self, path: str) -> Document | Skipped:
-        """A document with its included text, and with the id of the bytes that were read; Skipped when it is not a
-        document any more. Its time is apart, in :meth:`last_modified`, because that may read the history."""
+        """A document with its included text, and the blob id of the bytes that were read; Skipped if it is not a
+        document any more. :meth:`last_modified` gives its time, because that may read the history."""
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
-        """Path -> ISO 8601 UTC time of the last commit that changed it, else of the file.
+        """Path -> time (ISO 8601, UTC) of the last commit that changed the page; without a commit, of the file.
 
         ``known``: path -> (blob id, time) in an index that was built at commit ``since``.
         """
 
 
 class SourceWrapper:
-    """A :class:`DocumentSource` that passes to another one what a subclass does not define."""
+    """A :class:`DocumentSource` that passes each call to another source, unless a subclass overrides it."""
 
     name: str
     root_path: str
@@ -71,8 +72,8 @@ class SourceWrapper:
     def __init__(self, source: DocumentSource) -> None:
         self._source = source
 
-    # Attributes are passed on by __getattr__, as they are at that moment: ``problem`` changes. Methods are written out,
-    # because a type checker wants those of a protocol in the class.
+    # Attributes are passed on by __getattr__ and not copied, because ``problem`` changes. Methods are written out,
+    # because a type checker looks for the methods of a protocol in the class.
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
@@ -90,7 +91,7 @@ class SourceWrapper:
 
 
 class GivenDocuments:
-    """Documents that are in memory already, each with its blob id and time, as a :class:`DocumentSource`."""
+    """A :class:`DocumentSource` of documents in memory, each with its blob id and time."""
 
     root_path = "."
     problem: str | None = None
@@ -119,9 +120,9 @@ class GivenDocuments:
 
 
 def identity(blob_id: str, fingerprint: str) -> str:
-    """The value that a build compares: the git blob id of a file and, if there is one, a fingerprint.
+    """The value that a build compares: the git blob id of a file and, if the page has one, a fingerprint.
 
-    A fingerprint covers what can change when the file does not: values from a site generator, and included files.
+    A fingerprint changes with the values from a site generator and with included files, even if the file stays.
     """
     return f"{blob_id}:{fingerprint}" if fingerprint else blob_id
 
@@ -133,7 +134,7 @@ def of_file(blob_id: str, fingerprint: str) -> str:
 
 def included(fingerprint: str) -> str:
     """The part of a fingerprint that names included files (:func:`anvil.text.includes.fingerprint`)."""
-    at = fingerprint.find("+")  # what is before it is a hash in hex
+    at = fingerprint.find("+")  # before it, there is a hash in hex
     return fingerprint[at:] if at >= 0 else ""
 
 
@@ -153,8 +154,9 @@ def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
 
 
 def hash_path(path: str) -> str:
-    """The hash of a path. An index stores it for a file that the site leaves out, so the name is not published."""
-    # 80 bits: short in the manifest, and no two of a million paths have the same.
+    """The hash of a path. For a file that the site leaves out, an index stores only this, so that the name is not
+    published."""
+    # 80 bits are short in the manifest, and the hashes of a million paths all differ.
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
@@ -174,30 +176,31 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid "
 _AGENTS_POINTER = re.compile(
     rb"(?:<!-- anvil agents: (\S+) -->\r?\n(?:(?!<!-- )[^\n]*\n)*<!-- end of anvil agents: \1 -->\s*)+"
 )
-"""A file with nothing but blocks of ``anvil agents``."""
+"""The text of a file that has only blocks of ``anvil agents``."""
 POINTER_ALONE = "only the pointer of 'anvil agents', which is about the pages and no page itself"
-"""The reason for such a file. It is not reported: Anvil wrote the file, and nobody has to act."""
+"""The reason for skipping such a file. It is not reported: Anvil wrote the file, and nobody has to act."""
 _FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
 
 
 class Selection:
-    """The name rules of a ``SourceOptions``, compiled.
+    """The rules of ``SourceOptions`` for names, compiled.
 
-    A file is a document when an ``include`` matches it, and no ``exclude`` matches it or one of its folders. A folder
-    without a wildcard stands for the pages in it. Globs ignore case. Names that begin with a dot, and ``node_modules``,
-    are excluded unless an ``include`` names them literally (``.github/**/*.md``). ``.git`` and ``.anvil`` are always
-    excluded.
+    - A file is a document if an ``include`` matches it, and no ``exclude`` matches it or one of its folders.
+    - A folder without a wildcard means all pages in it. Globs ignore case.
+    - Names that begin with a dot, and ``node_modules``, are excluded unless an ``include`` has them literally, such as
+      ``.github/**/*.md``.
+    - ``.git`` and ``.anvil`` are always excluded.
     """
 
     def __init__(self, options: SourceOptions) -> None:
         include = [p.rstrip("/") for p in options.include]
         include += [f"{p}/{_PAGES}" for p in include if p and _WILDCARDS.isdisjoint(p)]
         self._include = [(patterns.glob(p, ignore_case=True), _literal_names(p)) for p in include]
-        # "drafts/" means the folder, too, and the paths that are compared have no slash at their end.
+        # "drafts/" means the folder, and the paths that are compared have no slash at their end.
         self._exclude = [patterns.glob(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
         self._heads = [_head(p) for p in include]
         self._literal_names = frozenset[str]().union(*(names for _, names in self._include))
-        self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}  # a cache: each folder is asked for once
+        self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}  # a cache
 
     def enters(self, folder: str) -> bool:
         """Whether this folder can contain documents (relative, POSIX, ``""`` for the top)."""
@@ -214,15 +217,15 @@ class Selection:
         return any(glob.matches(path) and hidden <= names for glob, names in self._include)
 
     def _hidden_names(self, folder: str) -> frozenset[str] | None:
-        """The hidden names in a folder's path, which an ``include`` must name; None when it has no documents."""
+        """The hidden names in a folder's path, which an ``include`` must have; None if the folder has no documents."""
         if folder in self._folders:
             return self._folders[folder]
         above, _, name = folder.rpartition("/")
         hidden = self._hidden_names(above)
         names = folder.lower().split("/")
-        # Other folders are not listed: no ``include`` can match a file in them.
-        leads_on = any(all(a == b for a, b in zip(head, names, strict=False)) for head in self._heads)
-        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude) or not leads_on:
+        # No ``include`` can match a file in other folders, so these are not listed.
+        may_match = any(all(a == b for a, b in zip(head, names, strict=False)) for head in self._heads)
+        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude) or not may_match:
             hidden = None
         elif hidden is not None and _is_hidden(name):
             hidden = hidden | {name.lower()} if name.lower() in self._literal_names else None
@@ -231,18 +234,18 @@ class Selection:
 
 
 _MARKS = (
-    (b"\xff\xfe\0\0", "UTF-32"),  # before UTF-16, with whose mark it begins
+    (b"\xff\xfe\0\0", "UTF-32"),  # before UTF-16, because it begins with the mark of UTF-16
     (b"\0\0\xfe\xff", "UTF-32"),
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-"""Byte order marks, and the encoding that a text with each has."""
+"""Byte order marks and their encodings."""
 
 
 class PageDecoder:
-    """The bytes of files to text and to documents, by the options of a source.
+    """Makes text and documents of the bytes of files, by the options of a source.
 
-    ``look``: how the files that pages include are read; without it they are not followed.
+    ``look`` reads the files that pages include. Without it, includes are not followed.
     """
 
     def __init__(self, options: SourceOptions, look: includes.Look | None = None) -> None:
@@ -257,16 +260,16 @@ class PageDecoder:
         return too_large(len(data), limit, self._options.limit_key) if len(data) > limit else _no_text(data)
 
     def text(self, data: bytes) -> str:
-        """The text of bytes in which :meth:`refusal` finds nothing wrong, without a byte order mark."""
+        """The text of bytes that :meth:`refusal` accepts, without a byte order mark."""
         return data.decode("utf-8-sig")
 
     def included(self, blob: str, data: bytes) -> includes.IncludedFile:
-        """A file that a page includes. ``blob``: its id, empty where there is none."""
-        fit = blob and len(data) <= includes.MAX_FILE_BYTES and _no_text(data) is None
-        return includes.IncludedFile(blob, self.text(data) if fit else None)
+        """A file that a page includes. ``blob``: its id; empty if there is no such file."""
+        is_text = blob and len(data) <= includes.MAX_FILE_BYTES and _no_text(data) is None
+        return includes.IncludedFile(blob, self.text(data) if is_text else None)
 
     def document(self, path: str, blob: str, data: bytes) -> Document:
-        """The page in bytes in which :meth:`refusal` finds nothing wrong, with what it includes."""
+        """The page of bytes that :meth:`refusal` accepts, with the text that it includes."""
         text, size = self.text(data), len(data)
         if not includes.may_include(data):
             return Document(path, blob, text, size)
@@ -279,12 +282,12 @@ class PageDecoder:
 
 
 def _no_text(data: bytes) -> str | None:
-    """Why these bytes are not UTF-8 text; None for text."""
+    """Why these bytes are not UTF-8 text; None if they are."""
     if encoding := next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None):
         return f"not UTF-8 but {encoding}, by its byte order mark; save it as UTF-8"
     if data.startswith(_LFS_POINTER):
         return "a pointer of Git LFS; run 'git lfs pull' to get its text"
-    if (at := data.find(b"\0")) >= 0:  # it is valid UTF-8, but not in a text
+    if (at := data.find(b"\0")) >= 0:  # valid UTF-8, but no text has it
         return f"binary: it has a NUL byte at offset {at}"
     if data.isascii():  # faster than decoding
         return None

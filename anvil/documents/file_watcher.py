@@ -1,8 +1,8 @@
-"""Events of the file system: a hint, so that the index is updated before the next query.
+"""Events of the file system, by which a server updates its index ahead of the next query.
 
-Each query compares the documents too, because events are late (they are collected for a moment), can get lost (full
-queues, network folders) and end when the folder is replaced. Which folder is watched is decided in ``anvil/live/``.
-"""
+Events are only a hint. They are late, because they are collected for a moment; they can get lost, in full queues and on
+network folders; and they end when the folder is replaced. So each query compares the documents, too. The folder to
+watch is chosen by ``OpenedIndex.watched`` in ``anvil/project_indexes.py``."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from collections.abc import Callable
 from pathlib import Path
 
 DEBOUNCE_MS = 300
+"""Events are collected for so long, and passed on together."""
 LOOK_MS = 1000
-"""Time without events until the watched folder itself is looked at: there is no event when it is replaced."""
+"""Time without events until the watched folder itself is checked: replacing it gives no event."""
 WATCH_RETRY_S = 5.0
-"""Time until a folder that could not be watched is tried again."""
+"""Seconds until a folder that could not be watched is tried again."""
 _LIMITS = {
     "watch limit reached": "fs.inotify.max_user_watches=524288",
     "(os error 24)": "fs.inotify.max_user_instances=1024",
 }
-"""Words of watchfiles' errors -> the limit of Linux that was reached, with a higher number than the usual ones."""
+"""Words in an error of watchfiles -> the setting of Linux whose limit was reached, with a value above the usual
+ones."""
 logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """Calls ``moved`` from its own thread soon after a change in ``folder``; with ``deep`` also in subfolders."""
+    """A thread that calls ``on_change`` soon after a change in ``folder``; with ``deep`` also in its subfolders."""
 
-    def __init__(self, folder: Path, moved: Callable[[], None], *, deep: bool = True) -> None:
+    def __init__(self, folder: Path, on_change: Callable[[], None], *, deep: bool = True) -> None:
         self._folder = folder
-        self._moved = moved
+        self._on_change = on_change
         self._deep = deep
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="anvil-watcher", daemon=True)
         self.problem: str | None = None
-        """Why there are no events now; None without a problem."""
+        """Why there are no events at the moment; None without a problem."""
 
     def start(self) -> None:
         self._thread.start()
@@ -51,7 +53,7 @@ class Watcher:
                 self._listen()
             except Exception as error:  # watchfiles' errors have no common base class
                 if self.problem is None:
-                    reason = str(error).partition(" about [")[0].rstrip(".")  # without the structures of its library
+                    reason = str(error).partition(" about [")[0].rstrip(".")  # without the data structures in it
                     raised = (
                         f" To have events: sudo sysctl -w {_LIMITS[words]}" for words in _LIMITS if words in reason
                     )
@@ -61,7 +63,7 @@ class Watcher:
             self._stop.wait(WATCH_RETRY_S)
 
     def _listen(self) -> None:
-        """Pass events on until the watcher is closed. Raises when watching fails."""
+        """Pass events on until the watcher is closed. Raises an exception if watching fails."""
         import watchfiles
 
         if not self._folder.is_dir():
@@ -69,22 +71,22 @@ class Watcher:
         identity = self._identity()
         for changes in watchfiles.watch(
             self._folder,
-            watch_filter=None,  # its own leaves out names that may be pages here
+            watch_filter=None,  # the default filter leaves out names that may be pages here
             debounce=DEBOUNCE_MS,
             step=50,
             stop_event=self._stop,
             rust_timeout=LOOK_MS,
             yield_on_timeout=True,
             recursive=self._deep,
-            raise_interrupt=False,  # Ctrl-C is the main thread's
+            raise_interrupt=False,  # Ctrl-C is handled by the main thread
         ):
             if self._stop.is_set():
                 return
             if self._identity() != identity:  # the watched folder was renamed or replaced
                 raise FileNotFoundError(f"{self._folder} was moved or replaced")
-            missed, self.problem = self.problem is not None, None  # after a failure, there may have been changes
-            if changes or missed:
-                self._moved()
+            was_failing, self.problem = self.problem is not None, None
+            if changes or was_failing:  # during a failure, changes may have been missed
+                self._on_change()
 
     def _identity(self) -> tuple[int, int]:
         state = self._folder.stat()

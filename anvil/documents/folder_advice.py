@@ -1,4 +1,4 @@
-"""What to name where a documentation folder is missing, has no page, or is mostly of formats that are not read."""
+"""Advice if the documentation folder is missing, has no page or few pages, or has formats that are not read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted, listed
 
 MAX_SEARCHED_ENTRIES = 2000
-"""Names that a search for pages looks at."""
+"""A search for pages looks at so many names."""
 MAX_COUNTED_ENTRIES = 500
-"""Names of one of several folders that are compared."""
+"""When several folders are compared, so many names of each are counted."""
 MAX_FOLDERS = 100
-"""Folders that are compared."""
+"""So many folders are compared."""
 _INSTALLED = ("node_modules", "venv")
 FEW_PAGES = 10
-"""Documentation with fewer pages may be elsewhere, in a folder with this number at least and twice as many."""
+"""If a folder has fewer pages, the documentation may be in another folder, with at least so many and twice as many."""
 OTHER_FORMATS = {
     ".rst": "reStructuredText",
     ".adoc": "AsciiDoc",
@@ -29,19 +29,19 @@ OTHER_FORMATS = {
     ".html": "HTML",
     ".rmd": "R Markdown",
 }
-"""Ending -> the format of documentation that only generators of sites read."""
+"""Ending -> format of documentation that site generators read and Anvil does not."""
 
 
 def no_folder(folder: Path, shown: str = "", named: str = "--docs") -> str:
-    """A message: there is no such documentation folder, and what to name in place of it. ``shown``: as it was typed.
+    """The message that there is no such documentation folder, with advice. ``shown``: the folder as it was typed.
     ``named``: the option or key that names it."""
     problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {shown or folder}"
     return f"{problem}. {folder_advice(folder, named)}"
 
 
 def folder_advice(folder: Path, named: str = "--docs") -> str:
-    """What to name in place of a documentation folder that is missing or has no page: the folders near it that have
-    Markdown, and the folder around it if that has."""
+    """Advice in place of a documentation folder that is missing or has no page: the folders beside it and the folder
+    above it, if they have Markdown."""
     around = next((parent for parent in folder.absolute().parents if parent.is_dir()), Path.cwd())
     near = [str(around / name) for name in _page_counts(around) if name != folder.name][:4]
     hold = [f"{listed(near)} {'hold' if near[1:] else 'holds'} Markdown"] if near else []
@@ -54,7 +54,8 @@ def folder_advice(folder: Path, named: str = "--docs") -> str:
 
 
 def larger_folder_note(folder: Path) -> str | None:
-    """A message: another folder beside a documentation folder has many more pages, such as ``book`` beside ``docs``."""
+    """The message that another folder beside a documentation folder has many more pages, such as ``book`` beside
+    ``docs``; None if none has."""
     counts = _page_counts(folder.parent)
     other, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
     own = counts[folder.name]
@@ -65,7 +66,8 @@ def larger_folder_note(folder: Path) -> str | None:
 
 
 def other_formats_note(folder: Path, pages: int) -> str | None:
-    """A message: a folder has more documentation in other formats than ``pages``, its pages, and how to index that."""
+    """The message that a folder has more documentation in other formats than pages, and how to index it; None if it has
+    not. ``pages``: the number of its pages."""
     names = itertools.islice(_names_below(folder), MAX_SEARCHED_ENTRIES) if pages < MAX_SEARCHED_ENTRIES else ()
     formats = other_formats(name for name in names if not name.endswith(".html"))
     if formats.total() <= pages:
@@ -78,33 +80,35 @@ def other_formats_note(folder: Path, pages: int) -> str | None:
 
 
 def other_formats(paths: Iterable[str]) -> Counter[str]:
-    """The formats of documentation that is not Markdown, each with its number of files."""
+    """The number of files in each format of :data:`OTHER_FORMATS`."""
     kinds = (OTHER_FORMATS.get(posixpath.splitext(path)[1].lower()) for path in paths)
     return Counter(kind for kind in kinds if kind)
 
 
 def named_formats(formats: Counter[str]) -> list[str]:
-    """Such as ``30 reStructuredText files``."""
+    """Texts such as ``30 reStructuredText files``."""
     return [counted(formats[kind], f"{kind} file") for kind in sorted(formats)]
 
 
 def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:
-    """A message: a folder has no page, and why. ``include``: the globs of pages; ``staged``: only staged files."""
-    found = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
+    """The message that a folder has no page, and why. ``include``: the globs of pages. ``staged``: only staged files
+    count."""
+    subject = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
     if not include:
-        return f"{found}: source.include names none."
-    return f"{found}: none fits {', '.join(include)}, or all are left out."
+        return f"{subject}: source.include names none."
+    return f"{subject}: none fits {', '.join(include)}, or all are left out."
 
 
 def _names_below(folder: Path) -> Iterator[str]:
-    """Names of the files in a folder and its subfolders, without hidden, built and installed ones."""
+    """The names of files in a folder and its subfolders, except hidden, built and installed folders."""
     for _, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[:1] not in "._" and name not in _INSTALLED)
         yield from names
 
 
 def _page_counts(around: Path) -> Counter[str]:
-    """The folders in ``around`` that have Markdown, by name, with the number of files; many of them are not counted."""
+    """Name -> number of Markdown files, of the folders in ``around`` that have some. No more than
+    :data:`MAX_COUNTED_ENTRIES` names are counted."""
     counts = Counter[str]()
     for folder in _folders_in(around)[:MAX_FOLDERS]:
         names = itertools.islice(_names_below(folder), MAX_COUNTED_ENTRIES)
@@ -113,7 +117,7 @@ def _page_counts(around: Path) -> Counter[str]:
 
 
 def _folders_in(around: Path) -> list[Path]:
-    """Folders, without hidden ones, links and installed packages."""
+    """The folders in ``around``, except hidden ones, links and installed packages."""
     entries = [entry for entry in _entries(around) if entry.is_dir(follow_symlinks=False)]
     names = (entry.name for entry in entries if entry.name not in _INSTALLED)
     return sorted(around / name for name in names if not name.startswith("."))

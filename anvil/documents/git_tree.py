@@ -28,7 +28,7 @@ from anvil.values import Document, KnownTimes, Scan, Skipped
 
 
 class _Tree:
-    """The staged tree, or that of a commit, whose blob ids git has."""
+    """The staged tree or the tree of a commit. Git knows the blob ids."""
 
     name: str
     problem: str | None = None
@@ -45,18 +45,19 @@ class _Tree:
         self._docs = docs
         self.root_path = repository.relative(docs)
         self._revision = None if revision is None else repository.resolve(revision)
-        # Of a commit read once, because it does not change; what is staged is looked at in each scan.
+        # The tree of a commit does not change, so it is read once. The staged tree is read at each scan.
         self._committed = None if self._revision is None else repository.tree(self._revision, self.root_path)
         self._options = options
         self._selection = Selection(options)
         self._decoder = PageDecoder(options, includes.Look(self.root_path, self._included))
         self._lock = RLock()
-        self._refused: dict[str, str | None] = {}
-        """Blob id -> why it is no document; None for one. It is never cleared: a blob does not change."""
+        self._refusals: dict[str, str | None] = {}
+        """Blob id -> why it is no document; None if it is one. Never cleared, because a blob does not change."""
         self._entries: dict[str, str] | None = None
         self._links: dict[str, str] = {}
+        """Path of a link -> its target from the repository's root."""
         self._entry_cache: dict[str, Entry | None] = {}
-        """Path from the repository's root -> what is there, of links and included files; of one scan."""
+        """Path from the repository's root -> entry, for links and included files during one scan."""
 
     def _listing(self) -> dict[str, Entry]:
         """All entries, by path relative to the folder."""
@@ -77,7 +78,7 @@ class _Tree:
             accepted = frozenset(document_source.parts(identity)[0] for identity in before.values())
             entries: dict[str, str] = {}
             skipped: list[Skipped] = []
-            self._entry_cache.clear()  # of the staged tree, another one may be staged now
+            self._entry_cache.clear()  # the staged tree may have changed
             self._links.clear()
             included: dict[str, dict[str, str] | None] = {}
             if self._options.includes:
@@ -85,11 +86,11 @@ class _Tree:
                     path: includes.files(fingerprint) if (fingerprint := document_source.included(identity)) else {}
                     for path, identity in before.items()
                 }
-                # All at once: a look-up of one path walks the trees from the root.
+                # Together, because each look-up walks the trees from the root.
                 files = sorted({file for by_page in included.values() for file in by_page or ()})
                 self._entry_cache |= self._look_up(files)
             for path, entry in sorted(self._listing().items()):
-                reason, blob = self._judged(path, entry, accepted)
+                reason, blob = self._judge(path, entry, accepted)
                 if reason is None:
                     entries[path] = self._identity(path, blob, before.get(path, ""), included.get(path))
                 elif reason:
@@ -100,8 +101,8 @@ class _Tree:
     def _identity(self, path: str, blob: str, indexed: str, included: Mapping[str, str] | None) -> str:
         """The identity of a page: its blob id and the files that it includes.
 
-        ``indexed`` is the identity that an index holds, ``included`` the files that it names and their blob ids. When
-        none of them changed, the page is not read. ``included`` is None when the index does not know them.
+        ``indexed`` is the identity in an index. ``included``: the included files that it names, with their blob ids;
+        None if the index does not know them. If nothing of this changed, the page is not read.
         """
         indexed_blob, fingerprint = document_source.parts(indexed)
         of_includes = document_source.included(fingerprint)
@@ -119,7 +120,8 @@ class _Tree:
         return self._decoder.included(blob, self._git.read_blob(blob) if blob else b"")
 
     def _blob(self, path: str) -> str:
-        """The blob id of a file that may be included, by its path from the repository's root; empty without one."""
+        """The blob id of a file that a page may include; empty if there is none. ``path``: from the repository's
+        root."""
         entry = self._at(path)
         return entry.id if entry is not None and entry.kind == "file" and not includes.is_private(path) else ""
 
@@ -137,7 +139,7 @@ class _Tree:
                 return Skipped(plain_name(path), f"not a document of the {self.name}")
             blob, _ = document_source.parts(identity)
             data = self._git.read_blob(blob)
-            reason = self._refused[blob] = self._decoder.refusal(data)
+            reason = self._refusals[blob] = self._decoder.refusal(data)
             if reason is not None:
                 return Skipped(path, reason)
             return self._decoder.document(path, blob, data)
@@ -146,34 +148,34 @@ class _Tree:
         with self._lock:
             head = self.commit()
             times = modified(self._git, paths, self.root_path, self._links, known, since, head) if head else {}
-            # A new page that is staged has no commit yet. Without its file, as in CI, the commit's time is at least
-            # stable.
+            # A new staged page has no commit yet, so it has the time of its file. If there is no file, as in CI, it has
+            # the time of HEAD, which is at least the same on each machine.
             for path in paths:
                 if path not in times:
                     own = file_time(str(self._docs.joinpath(*path.split("/"))), follow=path in self._links)
                     times[path] = own or timestamp(self._git.time(head) if head else 0)
             return times
 
-    def _judged(self, path: str, entry: Entry, accepted: frozenset[str]) -> tuple[str | None, str]:
-        """(reason, blob id) of an entry: None for a document, a reason for a skipped file, empty for other files.
-        ``accepted``: blobs that are documents in an index."""
+    def _judge(self, path: str, entry: Entry, accepted: frozenset[str]) -> tuple[str | None, str]:
+        """The reason for skipping an entry, and its blob id. The reason is None for a document, and empty for a file
+        that is not meant to be one. ``accepted``: ids of blobs that are documents in an index."""
         if not is_plain_name(path):
             return BAD_NAME, ""
         if entry.kind == "submodule":
             return (SUBMODULE if self._selection.enters(path) else ""), ""
         if not self._selection.wants(path):
-            is_left_out = entry.kind == "symlink" and self._selection.enters(path) and self._is_folder_link(path)
-            return (LINK_FOLDER if is_left_out else ""), ""
+            is_folder_link = entry.kind == "symlink" and self._selection.enters(path) and self._is_folder_link(path)
+            return (LINK_FOLDER if is_folder_link else ""), ""
         if entry.kind == "symlink":
-            followed = self._followed(path)
-            if isinstance(followed, str):
-                return followed, ""
-            entry = followed
+            target = self._target(path)
+            if isinstance(target, str):
+                return target, ""
+            entry = target
         if entry.kind == "conflict":
             return "a merge conflict; resolve it and stage the result", ""
-        if entry.id not in accepted and entry.id not in self._refused:
-            self._refused[entry.id] = self._decoder.refusal(self._git.read_blob(entry.id))
-        reason = self._refused.get(entry.id)
+        if entry.id not in accepted and entry.id not in self._refusals:
+            self._refusals[entry.id] = self._decoder.refusal(self._git.read_blob(entry.id))
+        reason = self._refusals.get(entry.id)
         return ("" if reason == POINTER_ALONE else reason), entry.id
 
     def _landing(self, path: str) -> tuple[str, str]:
@@ -185,7 +187,7 @@ class _Tree:
         target = self._landing(path)[0]
         return bool(target) and self._git.has_folder(target, self._revision)
 
-    def _followed(self, path: str) -> Entry | str:
+    def _target(self, path: str) -> Entry | str:
         """The entry that a link leads to, or why it is not followed."""
         target, reason = self._landing(path)
         if reason:
@@ -206,7 +208,7 @@ class StagedTree(_Tree):
 
     def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
         super().__init__(docs, options, None)
-        # As in a sparse checkout, a folder may be staged and not be there.
+        # In a sparse checkout, a staged folder may be missing on disk.
         if not docs.is_dir() and not self._listing():
             raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
 

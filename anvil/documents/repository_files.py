@@ -1,11 +1,13 @@
-"""The files in and around a documentation folder, by their paths from the root of its repository.
+"""Files in and around a documentation folder, by their paths from the root of its repository; unchanged files by stat.
 
-:class:`RepositoryFiles` reads them as git stores them: pages, what they include, and links. :class:`StatCache` tells by
-one ``stat`` for each whether they are as they were. :class:`FileTree` knows the names of all, in the working tree, the
-staged tree or a commit; always case-sensitive, as on a web server.
-Without a repository, paths start from the documentation folder. A documentation folder that git ignores as a whole,
-such as one in an environment inside a checkout, counts as outside of it: otherwise it would have no page.
-"""
+- :class:`RepositoryFiles` reads pages, included files and links, with the bytes that git stores.
+- :class:`StatCache` decides by one ``stat`` for each file whether anything has changed.
+- :class:`FileTree` knows the names of all files in the working tree, the staged tree or a commit. It is case-sensitive
+  on each system, as a web server is.
+
+Without a repository, paths start from the documentation folder. If git ignores the whole documentation folder, it
+counts as outside the repository, because otherwise it would have no page. An example is an environment inside a
+checkout."""
 
 from __future__ import annotations
 
@@ -32,13 +34,14 @@ from anvil.values import Skipped
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _OPEN = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 MAX_CONFIG_BYTES = 1_000_000
-"""A larger file is not read."""
+"""A larger configuration file is not read."""
 _WITHOUT_RULES = "Files that git ignores are not left out."
 Listing = Callable[[str], "Mapping[str, bool] | None"]
-"""The names in a folder (POSIX, from the root, which is ``""``), each with whether it is a folder; None without one."""
+"""A function from a folder to its names, each with whether it is a folder; None if there is no such folder. Paths are
+POSIX and start from the root, which is ``""``."""
 
 
-# --- signatures of files, by which a change is noticed ---------------------------------------------------------------
+# --- signatures of files, by which changes are noticed ---------------------------------------------------------------
 
 Signature = tuple[int, int, int, int, int]
 
@@ -52,33 +55,36 @@ _WRITTEN_BACK_NS = 40_000_000_000
 
 
 def signature(state: os.stat_result) -> Signature:
-    """Values of which one changes when a file is written or replaced, within the resolution of time stamps."""
+    """Values from a file's stat. One of them changes when the file is written or replaced, as far as time stamps can
+    tell."""
     return (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns)
 
 
 def modified_ns(signature: Signature) -> int:
-    """When the file of a signature was last written."""
+    """The time at which a file was last written, in nanoseconds since 1970."""
     return signature[2]
 
 
 def is_stable(state: os.stat_result, moment_ns: int) -> bool:
-    """Whether a file was changed long enough before a moment, so that a later change also changes its signature."""
+    """Whether the last change of a file is so long before ``moment_ns`` that a later change also changes its
+    signature."""
     touched = _touched(state)
     return touched + (_TICK_NS if touched % 1_000_000_000 else _COARSE_NS) < moment_ns
 
 
 def written_back(state: os.stat_result) -> int:
-    """The moment after which every change of a file changes its signature, also one through mapped memory."""
+    """The time from which each change of a file changes its signature, also a change through mapped memory; in
+    nanoseconds since 1970."""
     return _touched(state) + _WRITTEN_BACK_NS
 
 
 def _touched(state: os.stat_result) -> int:
-    # On Windows the second time is that of creation. Elsewhere it also changes where a program sets the first back.
+    # On Windows the ctime is the time of creation. On other systems it changes even if a program sets the mtime back.
     return state.st_mtime_ns if os.name == "nt" else max(state.st_mtime_ns, state.st_ctime_ns)
 
 
 def mark(file: str) -> object:
-    """A value that is equal as long as the file is surely unchanged."""
+    """A value that stays equal only while the file is certainly unchanged."""
     try:
         state = os.stat(file)
     except OSError:
@@ -87,27 +93,27 @@ def mark(file: str) -> object:
 
 
 class StatCache:
-    """The folders, files and rule files of one walk over a folder. Filled during the walk, compared before the next,
-    which then needs one ``stat`` for each.
+    """The folders, files and rule files of one walk over a folder.
 
-    A folder whose signature did not change has the same names, so it is not listed again. Only signatures that can be
-    trusted are stored (see ``working_tree``). Other files are read, and other folders listed, each time.
-    """
+    It is filled during the walk. Before the next walk, one ``stat`` for each entry decides whether a walk is needed. A
+    folder with an unchanged signature has the same names, so it is not listed again. Only signatures that can be
+    trusted are stored, see :func:`is_stable`. Other files are read each time, and other folders listed."""
 
     def __init__(self) -> None:
-        self._sound = True
+        self._is_complete = True
         self._folders: list[tuple[str, Signature]] = []
         self._listed: list[tuple[str, frozenset[tuple[str, bool]]]] = []
         self._files: list[tuple[str, Signature, bool]] = []
-        """Path, signature, and whether that is the one of the file that a link at the path leads to."""
+        """Path, signature, and whether the path is a link. Then the signature is that of the link's target."""
         self._absent: list[str] = []
-        self._unsure: list[tuple[str, str, str | Skipped]] = []
+        self._without_signature: list[tuple[str, str, str | Skipped]] = []
+        """Path, real path and result of each file that must be read each time."""
         self._rules: Mapping[str, object] = {}
 
     def folder(self, real: str, items: Iterable[os.DirEntry[str]], state: os.stat_result, began_ns: int) -> None:
-        """Add a folder and its names. ``state``: its stat, from after ``began_ns`` and before it was listed."""
-        # Copying programs set whole seconds, and some file systems without fractions do not update a folder's time when
-        # a name is added.
+        """Add a folder and its names. ``state``: its stat, taken after ``began_ns`` and before it was listed."""
+        # A time in whole seconds is not trusted: programs that copy set such times, and some file systems without
+        # fractions do not update the time of a folder when a name is added.
         if is_stable(state, began_ns) and state.st_mtime_ns % 1_000_000_000:
             self._folders.append((real, signature(state)))
         else:
@@ -115,18 +121,19 @@ class StatCache:
 
     def doubt(self) -> None:
         """Mark the cache as incomplete, so that the next walk is a full one."""
-        self._sound = False
+        self._is_complete = False
 
     def file(
         self, path: str, real: str, recorded: Signature | None, result: str | Skipped, linked: bool = False
     ) -> None:
-        """Add a file. Without a signature it is read each time. ``linked``: it is that of the file a link leads to."""
+        """Add a file. Without a signature it is read each time. ``linked``: the signature is that of a link's
+        target."""
         if recorded is None:
-            self._unsure.append((path, real, result))
+            self._without_signature.append((path, real, result))
         else:
             self._files.append((real, recorded, linked))
 
-    def followed(self, real: str, recorded: Signature) -> None:
+    def included(self, real: str, recorded: Signature) -> None:
         """Add a file that a page includes."""
         self._files.append((real, recorded, True))
 
@@ -135,18 +142,18 @@ class StatCache:
         self._absent.append(real)
 
     def close(self, rules: Mapping[str, object]) -> None:
-        """End the walk. ``rules``: marks of the ignore and attribute files."""
+        """End the walk. ``rules``: marks of the ignore and attribute files, see :func:`mark`."""
         self._rules = rules
 
     def is_current(self, look: Callable[[str, str], tuple[Signature | None, str | Skipped, bool]]) -> bool:
-        """Whether a walk would find the same now. ``look``: (path, real path) -> signature if it can be trusted,
-        result, whether it is a link."""
-        if not self._sound:
+        """Whether a walk would give the same result now. ``look`` reads a file again: (path, real path) -> signature if
+        it can be trusted, result, whether it is a link."""
+        if not self._is_complete:
             return False
         try:
             if any(signature(os.stat(real)) != recorded for real, recorded in self._folders):
                 return False
-            # Without a call more for each: every search waits for this loop (benchmarks/freshness.py).
+            # Without a call of signature(): every search waits for this loop (benchmarks/freshness.py).
             for real, recorded, linked in self._files:
                 state = os.stat(real) if linked else os.lstat(real)
                 if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != recorded:
@@ -157,18 +164,18 @@ class StatCache:
                         return False
         except OSError:
             return False
-        # What costs least comes first. A file without a signature that can be trusted must be read, so that is last.
+        # The quick checks come first. Files without a trusted signature must be read, so they come last.
         if any(os.path.lexists(real) for real in self._absent):
             return False
         if any(mark(file) != value for file, value in self._rules.items()):
             return False
-        unsure, self._unsure = self._unsure, []
-        for path, real, result in unsure:
-            trusted, now, linked = look(path, real)
-            if now != result:
+        to_read, self._without_signature = self._without_signature, []
+        for path, real, result in to_read:
+            trusted, new_result, linked = look(path, real)
+            if new_result != result:
                 self.doubt()
-            self.file(path, real, trusted, now, linked)
-        return self._sound
+            self.file(path, real, trusted, new_result, linked)
+        return self._is_complete
 
 
 def _names(items: Iterable[os.DirEntry[str]]) -> frozenset[tuple[str, bool]]:
@@ -179,7 +186,7 @@ def _names(items: Iterable[os.DirEntry[str]]) -> frozenset[tuple[str, bool]]:
 
 
 class RepositoryFiles:
-    """The files around ``folder``, which has no links on its path. Not thread-safe."""
+    """The files in the repository of ``folder``, which is a path without links. Not thread-safe."""
 
     def __init__(self, folder: Path, options: SourceOptions) -> None:
         self._folder = folder
@@ -187,27 +194,27 @@ class RepositoryFiles:
         self.problem: str | None
         """Why the repository cannot be read; None without a problem."""
         self.git: Repository | None = None
-        self._is_ignored_whole: bool | None = None  # decided once: the paths of all pages depend on it
+        self._is_ignored_whole: bool | None = None  # decided only once, because the paths of all pages depend on it
         self.reopen()
         self.root = long_path(str(folder if self.git is None else self.git.root))
         self.root_path = "." if self.git is None else self.git.relative(folder)
-        """The folder from the repository's root, POSIX."""
+        """The path of the folder from the repository's root, POSIX."""
         self.decoder = PageDecoder(options, includes.Look(self.root_path, self.included))
         self._included: dict[str, tuple[Signature | None, str]] = {}
         """Path of an included file -> its signature if it can be trusted, and its blob id."""
-        self._straight: dict[str, bool] = {}
-        """Absolute folder -> whether no link is on the way to it."""
+        self._link_free: dict[str, bool] = {}
+        """Absolute folder -> whether no part of its path is a link."""
 
     def reopen(self) -> None:
-        """Open the repository again: libgit2 caches settings."""
+        """Open the repository again, because libgit2 caches settings."""
         self.problem = None
         try:
             git = Repository.discover(self._folder)
             if self._is_ignored_whole is None:
-                # Not for the root itself, which a rule such as "*" may match.
+                # Not asked for the root itself, which a rule such as "*" may match.
                 inside = "." if git is None else git.relative(self._folder)
                 if git is not None:
-                    git.reload()  # a folder with tracked files is not ignored
+                    git.reload()  # reads the staged tree: a folder with tracked files is not ignored
                 self._is_ignored_whole = git is not None and inside != "." and git.is_ignored(f"{inside}/")
             self.git = None if self._is_ignored_whole else git
         except GitError as error:
@@ -238,13 +245,13 @@ class RepositoryFiles:
             return data
 
     def read(self, real: str) -> tuple[bytes | str, os.stat_result | None]:
-        """A file's bytes, or why it was not read, and its stat after reading. Links are not followed."""
+        """The bytes of a file or why it was not read, and its stat after reading. Links are not followed."""
         try:
             if not _NO_FOLLOW and os.path.islink(real):  # on Windows
                 return LINK_NOWHERE, None
             descriptor = os.open(real, _OPEN)
         except OSError:
-            if os.path.islink(real):  # the error for one differs between systems: ELOOP, EMLINK or EFTYPE
+            if os.path.islink(real):  # the error for a link differs between systems: ELOOP, EMLINK or EFTYPE
                 return LINK_NOWHERE, None
             raise
         limit = self._options.max_file_bytes
@@ -254,7 +261,7 @@ class RepositoryFiles:
                 return "not a regular file", state
             if state.st_size > limit:
                 return too_large(state.st_size, limit, self._options.limit_key), state
-            # One byte more than it has: a file that grows meanwhile is read on. A read may also give less.
+            # One byte more than the size, to notice a file that grows in the meantime. A read may also return less.
             data = os.read(descriptor, state.st_size + 1)
             while len(data) != state.st_size and len(data) <= limit and (more := os.read(descriptor, 1 << 20)):
                 data += more
@@ -267,8 +274,8 @@ class RepositoryFiles:
     def landing(self, path: str) -> tuple[str, str]:
         """Follow a link; see :func:`anvil.git.objects.landing`."""
 
-        def target(each: str) -> str | None:
-            real = self.real(each)
+        def target(link: str) -> str | None:
+            real = self.real(link)
             return os.readlink(real).replace("\\", "/") if os.path.islink(real) else None
 
         inside, reason = landing(path, target)
@@ -278,29 +285,29 @@ class RepositoryFiles:
         return inside, reason
 
     def forget_links(self) -> None:
-        """Look at the folders on the way to files again."""
-        self._straight.clear()
+        """Check again which folders are links."""
+        self._link_free.clear()
 
-    def _is_straight(self, folder: str) -> bool:
-        """Whether no link is on the way to a folder; looked at once, until :meth:`forget_links`."""
-        is_straight = self._straight.get(folder)
-        if is_straight is None:
+    def _is_link_free(self, folder: str) -> bool:
+        """Whether no part of a folder's path is a link. Cached until :meth:`forget_links`."""
+        is_link_free = self._link_free.get(folder)
+        if is_link_free is None:
             inside = folder != self.root and folder.startswith(self.root + os.sep)
-            if inside and os.name != "nt":  # there, other things than links lead elsewhere
-                is_straight = not os.path.islink(folder) and self._is_straight(os.path.dirname(folder))
+            if inside and os.name != "nt":  # on Windows, junctions lead elsewhere, too
+                is_link_free = not os.path.islink(folder) and self._is_link_free(os.path.dirname(folder))
             else:
-                is_straight = os.path.realpath(folder) == folder
-            self._straight[folder] = is_straight
-        return is_straight
+                is_link_free = os.path.realpath(folder) == folder
+            self._link_free[folder] = is_link_free
+        return is_link_free
 
     # --- files that pages include ----------------------------------------------------------------------------------
 
     def included(self, path: str) -> includes.IncludedFile:
-        """A file that a page includes, which must be in the repository, with no link on the way."""
+        """A file that a page includes. It must be in the repository, and no part of its path may be a link."""
         return self.decoder.included(*self._read_included(path))
 
     def included_id(self, path: str) -> str:
-        """The blob id of a file that a page includes; empty when there is none. It is read only if it changed."""
+        """The blob id of a file that a page includes; empty if there is none. The file is read only if it changed."""
         recorded, id_ = self._included.get(path, (None, ""))
         if recorded is not None:
             try:
@@ -311,11 +318,11 @@ class RepositoryFiles:
         return self._read_included(path)[0]
 
     def _read_included(self, path: str) -> tuple[str, bytes]:
-        """Blob id and bytes, both empty when there is none."""
+        """The blob id and the bytes of an included file; both are empty if there is none."""
         real, began = self.real(path), time.time_ns()
         self._included.pop(path, None)
         try:
-            if includes.is_private(path) or not self._is_straight(os.path.dirname(real)) or self.is_ignored(path):
+            if includes.is_private(path) or not self._is_link_free(os.path.dirname(real)) or self.is_ignored(path):
                 return "", b""
             raw, state = self.read(real)
         except OSError:
@@ -328,22 +335,22 @@ class RepositoryFiles:
         return id_, data
 
     def note_included(self, paths: Iterable[str], stat_cache: StatCache) -> None:
-        """Tell the cache that pages depend on these files."""
+        """Add the files that pages include to the cache."""
         for path in paths:
             real = self.real(path)
-            if path not in self._included:  # one that is never read, such as an ignored file; or there is none
+            if path not in self._included:  # a file that is never read, such as an ignored one, or a missing file
                 try:
-                    stat_cache.followed(real, signature(os.stat(real)))
+                    stat_cache.included(real, signature(os.stat(real)))
                 except OSError:
                     stat_cache.absent(real)
             elif (recorded := self._included[path][0]) is None:
                 stat_cache.doubt()
             else:
-                stat_cache.followed(real, recorded)
+                stat_cache.included(real, recorded)
 
 
 def long_path(path: str) -> str:
-    """On Windows, the form of a path without the limit of 260 characters and reserved names such as ``con.md``."""
+    """The form of a path that on Windows has no limit of 260 characters and no reserved names such as ``con.md``."""
     if os.name != "nt" or path.startswith("\\\\"):
         return path
     return "\\\\?\\" + path
@@ -352,9 +359,10 @@ def long_path(path: str) -> str:
 class FileTree:
     """The files and folders below a root folder. Each folder is listed once, at its first use.
 
-    ``docs``: the documentation folder from the root, ``""`` where it is that. ``read``: the text of a small file, None
-    where there is none. ``ignored``: whether git ignores a path, so that it may be a product of the build; None where
-    the root is not that of a repository, but only a folder above ``docs``.
+    - ``docs``: the documentation folder from the root; ``""`` for the root itself.
+    - ``read`` returns the text of a small file; None if there is none.
+    - ``ignored`` returns whether git ignores a path, which may then be made by a build. None if the root is not that of
+      a repository, but only a folder above ``docs``.
     """
 
     def __init__(
@@ -378,19 +386,20 @@ class FileTree:
         return tree
 
     def kind(self, path: str) -> Literal["file", "folder"] | None:
-        """What is at a normal path from the root; None for nothing, and for a path that leads out of the root."""
+        """Whether a normal path from the root is a file or a folder; None if it is neither, or leads out of the
+        root."""
         if path in ("", "."):
             return "folder"
         if path == ".." or path.startswith(("../", "/")):
             return None
         folder, _, name = path.rpartition("/")
         names = self.names(folder)
-        # Composed, because macOS may list a name decomposed that the page has composed.
+        # Composed (NFC), because macOS may list names decomposed that pages have composed.
         is_folder = names.get(name if name.isascii() else unicodedata.normalize("NFC", name)) if names else None
         return None if is_folder is None else "folder" if is_folder else "file"
 
     def names(self, folder: str) -> Mapping[str, bool] | None:
-        """The names in a folder, composed (NFC), each with whether it is a folder; None for what is no folder."""
+        """The names in a folder, composed (NFC), each with whether it is a folder; None if ``folder`` is no folder."""
         if folder not in self._folders:
             listing = self._listing(folder) if self.kind(folder) == "folder" else None
             if listing is not None:
@@ -399,7 +408,7 @@ class FileTree:
         return self._folders[folder]
 
     def other_case(self, path: str) -> str | None:
-        """The path that differs from ``path`` in capital letters only; None without one."""
+        """The path of an existing file that differs from ``path`` only in capital letters; None if there is none."""
         actual = ""
         for name in path.split("/"):
             names = self.names(actual) or {}
@@ -419,7 +428,7 @@ class FileTree:
 
 
 def repository_of(docs: Path) -> Repository | None:
-    """The repository that a folder is in; None outside one, and for one that cannot be read."""
+    """The repository of a folder; None if there is none, or if it cannot be read."""
     try:
         return Repository.discover(docs)
     except GitError:
@@ -427,14 +436,15 @@ def repository_of(docs: Path) -> Repository | None:
 
 
 def of(source: DocumentSource, docs: Path, repository: Repository | None) -> FileTree:
-    """The files of the tree that ``source`` has its documents from."""
+    """All files of the tree from which ``source`` reads documents."""
     if repository is None or source.name == "working tree":
         return in_working_tree(docs, repository)
     return in_git(docs, repository, None if source.name == "staged tree" else source.commit())
 
 
 def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
-    """The files as they are on disk, below the repository's root; without one, two folders above ``docs``."""
+    """The files on disk below the repository's root; without a repository, below the folder two levels above
+    ``docs``."""
     folder = Path(os.path.realpath(docs))
     root = folder.parent.parent if repository is None else repository.root
 
@@ -462,7 +472,7 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
 
 
 def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree:
-    """The files of a commit, or the staged ones for ``revision`` None."""
+    """The files of a commit; the staged files if ``revision`` is None."""
     entries = repository.staging.folder("") if revision is None else repository.tree(repository.resolve(revision), "")
     submodules = tuple(f"{path}/" for path, entry in entries.items() if entry.kind == "submodule")
     folders = folders_of(entries, submodules)
@@ -488,7 +498,7 @@ def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree
         return data.decode("utf-8-sig", "replace") if len(data) <= MAX_CONFIG_BYTES else None
 
     def ignored(path: str) -> bool:
-        return path.startswith(submodules) or is_ignored(path)  # what is in a submodule, this repository does not know
+        return path.startswith(submodules) or is_ignored(path)  # the files of a submodule are not in this repository
 
     inside = repository.relative(docs)
     return FileTree("" if inside == "." else inside, listing, read, ignored)
@@ -497,7 +507,7 @@ def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself
+    except OSError:  # such as a link to itself
         return False
 
 
@@ -520,7 +530,7 @@ def folders_of(paths: Iterable[str], submodules: Iterable[str] = ()) -> dict[str
         while folder:
             above, _, name = folder.rpartition("/")
             names = folders.setdefault(above, {})
-            if name in names:  # and so are the folders above it
+            if name in names:  # then the folders above have their names, too
                 break
             names[name] = True
             folder = above

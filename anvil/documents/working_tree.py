@@ -1,8 +1,7 @@
-"""The documents of a folder, in a repository or not, with a cache of their blob ids.
+"""The documents of a folder on disk: listing and reading them, skipped files, and a cache by which edits are noticed.
 
-A second scan costs one ``stat`` for each page. The result depends on content only: a signature is trusted only when the
-file was changed long enough before it was hashed, as git does for its own index.
-"""
+A second scan costs one ``stat`` for each page. A signature is trusted only if the file was changed long enough before
+it was hashed, as git does for its own index. So the result depends on content only."""
 
 from __future__ import annotations
 
@@ -46,23 +45,24 @@ from anvil.values import Document, KnownTimes, Scan, Skipped
 
 _RULES = (".gitignore", ".gitattributes")
 _CONTENT_RULES = (".gitattributes", "attributes", "config")
-"""Ends of the names of files that decide which bytes git stores for a file, such as its line endings."""
+"""Endings of the names of files by which git changes the bytes of a file when it stores it, such as line endings."""
 _PRECOMPOSES = sys.platform == "darwin"
 
 _VANISHED = "vanished"
 
 _MAX_REREAD_FILES = 64
-"""Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
+"""So many recently written files are read at each scan. Further ones are read once more when they are old enough."""
 _CLOCK_STEP_NS = 1_000_000_000
-"""How far the clock may go back: further, and a file can get a time stamp in whole seconds that it had before."""
+"""If the clock goes back by more, the cache is dropped: a file could get a time stamp that it had before."""
 
 
 class _CachedFile(NamedTuple):
     """The result of reading a file: its identity (see :func:`anvil.documents.document_source.identity`), or why it is
     skipped.
 
-    ``signature``: None when it cannot be trusted; for a link (``linked``) that of the file it leads to. ``files``:
-    included files and their blob ids. ``target``: path that a link leads to, from the repository's root.
+    - ``signature``: None if it cannot be trusted. For a link (``linked``) it is that of the target.
+    - ``files``: included files and their blob ids.
+    - ``target``: the target of a link, from the repository's root.
     """
 
     signature: Signature | None
@@ -73,8 +73,8 @@ class _CachedFile(NamedTuple):
 
 
 class _Committed(NamedTuple):
-    """A file in a commit: its blob id, and the time of the last commit that changed it; empty for an untracked file.
-    ``target``: as of :class:`_CachedFile`."""
+    """A file in a commit: its blob id, and the time of the last commit that changed it; both are empty for an untracked
+    file. ``target``: see :class:`_CachedFile`."""
 
     blob: str = ""
     time: str = ""
@@ -82,14 +82,14 @@ class _Committed(NamedTuple):
 
 
 class WorkingTree:
-    """The ``DocumentSource`` of a folder. ``problem``: why its repository cannot be read."""
+    """The documents of a folder on disk, a :class:`anvil.documents.document_source.DocumentSource`."""
 
     name = "working tree"
     excluded_hashes: frozenset[str] | None = None
 
     def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
         self._docs = docs
-        self._absolute = docs.absolute()  # also when the working folder changes
+        self._absolute = docs.absolute()  # the working folder of the process may change
         self._options = options
         self._selection = Selection(options)
         self._lock = RLock()
@@ -99,7 +99,7 @@ class WorkingTree:
         self._reset(folder)
 
     def _reset(self, folder: str) -> None:
-        """Start with an empty cache for ``folder``, the documents' folder without links."""
+        """Start with an empty cache. ``folder``: the documents' folder, as a path without links."""
         self._folder = Path(folder)
         self._root = long_path(folder)
         self._around = RepositoryFiles(self._folder, self._options)
@@ -109,18 +109,18 @@ class WorkingTree:
         self._composes = _PRECOMPOSES and git is not None and git.composes_names
         self._files: dict[str, _CachedFile] = {}
         self._indexed: Mapping[str, str] = {}
-        self._young: set[str] = set()
+        self._recent: set[str] = set()
         """Files that were written so recently that each scan reads them; see :data:`_MAX_REREAD_FILES`."""
-        self._due: dict[str, int] = {}
-        """Further such files -> when they are read once more, in nanoseconds since 1970."""
-        self._verdicts: dict[str, bool] = {}
-        """Path -> what :meth:`_admits` says of it."""
+        self._reread_at: dict[str, int] = {}
+        """Further recently written files -> when they are read once more, in nanoseconds since 1970."""
+        self._admitted: dict[str, bool] = {}
+        """Path -> result of :meth:`_admits`."""
         self._rules: dict[str, object] | None = None
         """Ignore and attribute files -> their marks; None before the first walk."""
         self._stat_cache: StatCache | None = None
         self._last = Scan({})
         self._times: tuple[str | None, dict[str, _Committed]] = (None, {})
-        """A commit, and the files in it that were asked for."""
+        """A commit, and its files whose times were looked up."""
         self._clock_ns = _clock_ns()
 
     @property
@@ -129,7 +129,7 @@ class WorkingTree:
         return self._around.problem
 
     def commit(self) -> str | None:
-        """The commit of HEAD; None outside a repository, before the first commit, and when it cannot be read."""
+        """The commit of HEAD; None outside a repository, before the first commit, and if HEAD cannot be read."""
         with self._lock:
             try:
                 return None if self._around.git is None else self._around.git.head()
@@ -138,7 +138,7 @@ class WorkingTree:
                 return None
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """All documents and their blob ids; the same object as last time when nothing changed. Of ``indexed``, only the
+        """All documents and their identities; the same object as last time if nothing changed. Of ``indexed``, only the
         names of included files are used."""
         with self._lock:
             self._indexed = indexed or {}
@@ -147,19 +147,19 @@ class WorkingTree:
             if folder != str(self._folder) or clock_ns < self._clock_ns - _CLOCK_STEP_NS:
                 self._reset(folder)  # a deployment changed a link on the path, or the clock was set back
             self._clock_ns = max(self._clock_ns, clock_ns)
-            if self._due and min(self._due.values()) <= time.time_ns():
+            if due := [path for path, time_ns in self._reread_at.items() if time_ns <= time.time_ns()]:
                 self._stat_cache = None
-                for path in [path for path, due in self._due.items() if due <= time.time_ns()]:
-                    del self._due[path]
+                for path in due:
+                    del self._reread_at[path]
                     self._files.pop(path, None)
-            if self._stat_cache is not None and self._stat_cache.is_current(self._glance):
+            if self._stat_cache is not None and self._stat_cache.is_current(self._reread):
                 return self._last
             before = self._rules
             entries, skipped, self._rules = self._walk(self._files)
             if before is not None and self._rules != before:
-                # The rules for names and line endings changed. They are found by walking, so it is walked once more.
+                # The rules for names or line endings changed. The walk has found out only now, so it is repeated.
                 changed = [file for file, _ in before.items() ^ self._rules.items()]
-                self._verdicts.clear()
+                self._admitted.clear()
                 self._around.reopen()
                 if any(file.endswith(_CONTENT_RULES) for file in changed):
                     self._files.clear()
@@ -171,54 +171,54 @@ class WorkingTree:
     def read(self, path: str) -> Document | Skipped:
         """The document, with the id of the bytes that were read."""
         with self._lock:
-            # The path may be from a client of a server.
+            # The path may come from a client of a server.
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(plain_name(path), "not a document of this folder")
             folder = os.path.dirname(self._real(path))
-            if (
-                path not in self._last.entries and os.path.realpath(folder) != folder
-            ):  # those of the last walk have none
+            # The last walk has followed no link, so its pages need no check.
+            if path not in self._last.entries and os.path.realpath(folder) != folder:
                 return Skipped(plain_name(path), "it is reached through a symlink; links are not followed")
             self._around.forget_links()
-            cached, data = self._look(path, self._real(path))
+            cached, data = self._read_file(path, self._real(path))
             if isinstance(data, Skipped) or isinstance(cached.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
             page = self._decoder.document(path, document_source.parts(cached.result)[0], data)
-            # Included files can have changed since; the new ones are used.
+            # Included files can have changed since the scan. The page has their new text.
             result = document_source.identity(page.blob_id, page.fingerprint)
             self._files[path] = cached._replace(result=result, files=includes.files(page.fingerprint) or {})
             return page
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
-        """Path -> time of its last commit, of the file if it is not as in HEAD; without missing ones."""
+        """Path -> time of the last commit that changed the page; of the file if it differs from HEAD. Missing files are
+        left out."""
         with self._lock:
             head = self.commit()
             if self._times[0] != head:
                 self._times = (head, {})
             links = {path: cached.target for path, cached in self._files.items() if cached.target}
             committed = self._times[1]
-            is_known = self._around.problem is None  # else the repository is tried again
+            is_readable = self._around.problem is None  # else the repository is tried again
 
-            def unknown(some: Iterable[str]) -> list[str]:
+            def unknown(candidates: Iterable[str]) -> list[str]:
                 return [
                     path
-                    for path in some
-                    if not is_known or path not in committed or committed[path].target != links.get(path, "")
+                    for path in candidates
+                    if not is_readable or path not in committed or committed[path].target != links.get(path, "")
                 ]
 
-            # One walk for all documents: pages that are read a few at a time would need one for each few.
-            asked = unknown(dict.fromkeys((*paths, *self._last.entries))) if unknown(paths) else []
+            # One walk over the history for all documents: a server reads pages a few at a time.
+            new = unknown(dict.fromkeys((*paths, *self._last.entries))) if unknown(paths) else []
             times: dict[str, str] = {}
             blobs: dict[str, str] = {}
-            if (git := self._around.git) is not None and head is not None and asked:
+            if (git := self._around.git) is not None and head is not None and new:
                 try:
-                    times = modified(git, asked, self.root_path, links, known, since, head)
+                    times = modified(git, new, self.root_path, links, known, since, head)
                     in_git = {path: links.get(path) or self._in_repository(path) for path in times}
                     entries = git.entries(list(in_git.values()), head)
                     blobs = {path: entry.id for path, at in in_git.items() if (entry := entries[at])}
                 except GitError as error:
                     self._around.problem = str(error)
-            for path in asked:
+            for path in new:
                 committed[path] = _Committed(blobs.get(path, ""), times.get(path, ""), links.get(path, ""))
             path_times = ((path, self._time_in(path, committed[path])) for path in paths)
             return {path: time for path, time in path_times if time is not None}
@@ -226,7 +226,8 @@ class WorkingTree:
     # --- inner -------------------------------------------------------------------------------------
 
     def _walk(self, chosen: Mapping[str, _CachedFile]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
-        """Entries, skipped files, and the marks of the rule files. ``chosen``: files that are known to be documents."""
+        """Entries, skipped files, and the marks of the rule files. ``chosen``: files that were documents by the same
+        rules."""
         self._around.forget_links()
         git = self._around.git
         if git is not None:
@@ -256,7 +257,7 @@ class WorkingTree:
                         folders.append((path, above | {itself}))
                 elif self._admits(path):
                     if (cached := self._files.get(path)) is None or not self._is_current(cached, base + name):
-                        cached = self._look(path, base + name)[0]
+                        cached = self._read_file(path, base + name)[0]
                     files[path] = cached
                     stat_cache.file(path, base + name, *files[path][:3])
                 elif name in _RULES:
@@ -279,7 +280,8 @@ class WorkingTree:
     def _listed(
         self, folder: str, above: frozenset[tuple[int, int]], skipped: list[Skipped], stat_cache: StatCache
     ) -> tuple[list[os.DirEntry[str]], tuple[int, int]]:
-        """The items of a folder, none where it is not entered, and its identity. ``above``: those around it."""
+        """The items of a folder, and its device and inode. There are no items if the folder is not entered. ``above``:
+        device and inode of the folders above it."""
         base = self._real(folder)
         began = time.time_ns()
         try:
@@ -290,12 +292,12 @@ class WorkingTree:
         except OSError as error:
             if not folder:
                 raise SourceError(no_folder(self._docs)) from error
-            if not isinstance(error, FileNotFoundError):  # that is a folder that was removed since it was listed
+            if not isinstance(error, FileNotFoundError):  # else the folder was removed since it was listed
                 skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
                 stat_cache.doubt()  # its permissions can change without a change of its signature
             return [], (0, 0)
         itself = (state.st_dev, state.st_ino)
-        if itself in above:  # such as by a mount, which is no link
+        if itself in above:  # such as by a bind mount, which is no link
             skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
         elif (
             folder
@@ -308,28 +310,27 @@ class WorkingTree:
         return [], itself
 
     def _admits(self, path: str) -> bool:
-        """Whether a file is a page, or a folder (with a slash at its end) may have some."""
-        verdict = self._verdicts.get(path)
-        if verdict is None:
-            ask = self._selection.enters if path.endswith("/") else self._selection.wants
+        """Whether a file can be a page by its name, or a folder (with a slash at its end) can have pages."""
+        if path not in self._admitted:
+            selects = self._selection.enters if path.endswith("/") else self._selection.wants
             is_ignored = self._around.is_ignored
-            verdict = self._verdicts[path] = ask(path.rstrip("/")) and not is_ignored(self._in_repository(path))
-        return verdict
+            self._admitted[path] = selects(path.rstrip("/")) and not is_ignored(self._in_repository(path))
+        return self._admitted[path]
 
-    def _glance(self, path: str, real: str) -> tuple[Signature | None, str | Skipped, bool]:
-        cached = self._files[path] = self._look(path, real)[0]
+    def _reread(self, path: str, real: str) -> tuple[Signature | None, str | Skipped, bool]:
+        cached = self._files[path] = self._read_file(path, real)[0]
         return cached.signature, cached.result, cached.linked
 
     def _is_current(self, cached: _CachedFile, real: str) -> bool:
-        """Whether a file and those that it includes are as they were read."""
+        """Whether a file and its included files are unchanged since they were read."""
         try:
             state = os.stat(real) if cached.linked else os.lstat(real)
         except OSError:
             return False
-        return cached.signature == signature(state) and self._has(cached.files)
+        return cached.signature == signature(state) and self._are_unchanged(cached.files)
 
-    def _look(self, path: str, real: str) -> tuple[_CachedFile, bytes | Skipped]:
-        """Read a file: the result for the cache, and its bytes as git stores them or why it is skipped."""
+    def _read_file(self, path: str, real: str) -> tuple[_CachedFile, bytes | Skipped]:
+        """Read a file. Returns the result for the cache, and its bytes as git stores them or why it is skipped."""
         began = time.time_ns()
         linked = os.path.islink(real)
         inside = self._in_repository(path)
@@ -344,7 +345,7 @@ class WorkingTree:
             raw, stat_after = self._around.read(real)
             data: bytes | Skipped = raw if isinstance(raw, bytes) else Skipped(path, raw)
         except FileNotFoundError:
-            self._young.discard(path)
+            self._recent.discard(path)
             data = Skipped(path, LINK_NOWHERE if linked else _VANISHED)
         except OSError as error:
             data = Skipped(path, f"cannot be read: {error.strerror or error}")
@@ -352,9 +353,10 @@ class WorkingTree:
             data = Skipped(path, LINK_NOWHERE)
         if isinstance(data, bytes):
             data = self._around.clean(inside, data)
-            if (unfit := self._decoder.refusal(data)) is not None:
-                data = Skipped(path, unfit)
-        # The stat is from the open file after reading. A change meanwhile has a time stamp that is not trusted.
+            if (refusal := self._decoder.refusal(data)) is not None:
+                data = Skipped(path, refusal)
+        # The stat was taken from the open file after reading. After a change in the meantime, its time is too recent to
+        # be trusted.
         state = None
         if stat_after and is_stable(stat_after, began) and not self._read_each_time(path, stat_after, began):
             state = signature(stat_after)
@@ -366,44 +368,46 @@ class WorkingTree:
         return _CachedFile(state, result, linked, files, inside if linked else ""), data
 
     def _read_each_time(self, path: str, state: os.stat_result, began: int) -> bool:
-        """Whether a file was written so recently that its signature is not reliable, and there are few such files."""
-        self._due.pop(path, None)
-        if written_back(state) < began or state.st_mtime_ns > began:  # a time in the future is useless
-            self._young.discard(path)
+        """Whether a file was written so recently that each scan must read it. Only a few files are treated so."""
+        self._reread_at.pop(path, None)
+        if written_back(state) < began or state.st_mtime_ns > began:  # a time in the future would never be old enough
+            self._recent.discard(path)
             return False
-        if path in self._young or len(self._young) < _MAX_REREAD_FILES:
-            self._young.add(path)
+        if path in self._recent or len(self._recent) < _MAX_REREAD_FILES:
+            self._recent.add(path)
             return True
-        self._due[path] = written_back(state)
+        self._reread_at[path] = written_back(state)
         return False
 
-    def _has(self, files: Mapping[str, str]) -> bool:
-        """Whether included files, path -> blob id, are as they are here."""
+    def _are_unchanged(self, files: Mapping[str, str]) -> bool:
+        """Whether included files still have these blob ids. ``files``: path -> blob id."""
         return all(self._around.included_id(path) == id_ for path, id_ in files.items())
 
     def _fingerprint(self, path: str, blob: str, data: bytes) -> str:
-        """That of the files that a page includes: as an index has it where nothing moved, else by reading the page."""
+        """The fingerprint of the files that a page includes. If nothing changed since it was indexed, it is taken from
+        there, and the page is not searched for includes."""
         indexed, fingerprint = document_source.parts(self._indexed.get(path, ""))
         if indexed == blob and self._options.includes:
             of_includes = document_source.included(fingerprint)
             files = includes.files(of_includes)
-            if files and self._has(files):
+            if files and self._are_unchanged(files):
                 return of_includes
         return self._decoder.document(path, blob, data).fingerprint if includes.may_include(data) else ""
 
     def _time_in(self, path: str, committed: _Committed) -> str | None:
-        """The time of a file: of the last commit that changed it, unless it was edited since; None without the file."""
+        """The time of the last commit that changed a file; the file's own time if it was edited since. None without a
+        file."""
         if committed.time and not self._is_edited(path, committed.blob):
             return committed.time
         return file_time(self._real(path), follow=True) or committed.time or None
 
     def _is_edited(self, path: str, committed: str) -> bool:
-        """Whether a file differs from the blob ``committed``, as far as can be told."""
-        cached = self._files.get(path) or self._look(path, self._real(path))[0]
+        """Whether a file differs from the blob ``committed``; False if that is not known."""
+        cached = self._files.get(path) or self._read_file(path, self._real(path))[0]
         if not isinstance(cached.result, str) or document_source.parts(cached.result)[0] == committed:
             return False
         git = self._around.git
-        try:  # an external filter, as of LFS, is not run, so the bytes that git stores are not known
+        try:  # external filters, such as that of LFS, are not run, so the bytes that git stores are not known
             return git is not None and git.attribute(cached.target or self._in_repository(path), "filter") is None
         except GitError as error:
             self._around.problem = str(error)
@@ -417,7 +421,7 @@ class WorkingTree:
 
 
 def _clock_ns() -> int:
-    """The time by the clock that can be set, from a start that stays the same in a process."""
+    """The system's clock relative to the monotonic clock. It changes only when somebody sets the system's clock."""
     return time.time_ns() - time.monotonic_ns()
 
 
@@ -430,8 +434,8 @@ def modified(
     since: str | None,
     revision: str,
 ) -> dict[str, str]:
-    """See :meth:`Repository.last_modified`. A link has the time of the file that it leads to. ``links``: path -> target
-    from the repository's root."""
+    """The times of :meth:`Repository.last_modified`. A link has the time of its target. ``links``: path -> target from
+    the repository's root."""
     own = [path for path in paths if path not in links]
     times = repository.last_modified(own, prefix, known, since, revision)
     linked = {path: links[path] for path in paths if path in links}
@@ -443,8 +447,8 @@ def modified(
 
 
 def file_time(real: str, follow: bool = False) -> str | None:
-    """A file's modification time, ``SOURCE_DATE_EPOCH`` at most if that is set; None without the file. ``follow``: of
-    the file that a link leads to."""
+    """A file's modification time, but not later than ``SOURCE_DATE_EPOCH`` if that is set; None without a file.
+    ``follow``: the time of a link's target."""
     try:
         seconds = int((os.stat if follow else os.lstat)(real).st_mtime)
     except OSError:

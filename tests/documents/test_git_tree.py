@@ -678,7 +678,7 @@ def test_of_many_files_written_lately_each_is_read_again_when_it_is_old_enough(
     assert len(seen) == 2
     monkeypatch.setattr("anvil.documents.repository_files._WRITTEN_BACK_NS", 0)
     assert isinstance(tree, working_tree.WorkingTree)
-    tree._due = dict.fromkeys(tree._due, 0)
+    tree._reread_at = dict.fromkeys(tree._reread_at, 0)
     tree.scan()
     assert len(seen) == 2 + 5
     tree.scan()

@@ -33,7 +33,7 @@ def untouch(docs: Path) -> None:
 
 
 def same(tree: WorkingTree) -> bool:
-    return tree._stat_cache is not None and tree._stat_cache.is_current(tree._glance)
+    return tree._stat_cache is not None and tree._stat_cache.is_current(tree._reread)
 
 
 def overwrite(docs: Path) -> None:
@@ -118,13 +118,13 @@ def test_all_pages_are_read_again_after_the_clock_went_back(
     tree: WorkingTree, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    look = WorkingTree._look
+    look = WorkingTree._read_file
 
     def counted(self: WorkingTree, path: str, real: str) -> Any:
         read.append(path)
         return look(self, path, real)
 
-    monkeypatch.setattr(WorkingTree, "_look", counted)
+    monkeypatch.setattr(WorkingTree, "_read_file", counted)
     pages, now = sorted(tree.scan().entries), time.time_ns
     for seconds, expected in ((3600, pages), (3600, []), (3599.5, []), (3598, pages), (3598, [])):
         read.clear()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.build.row_updates import cut
+from anvil.build.row_updates import windows_of
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.vectors import Embedded
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
@@ -215,7 +215,7 @@ def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
     copy.refresh()
     assert copy.pending == 1
     rows = copy.pending_chunks(-1, 10)
-    windows = cut(rows, Words())
+    windows = windows_of(rows, Words())
     texts = [[window.text for window in each] for each in windows]
     vectors = [quantized(Words().embed(each).vectors) for each in texts]
     copy.save_vectors(list(map(ChunkVectors, rows, windows, vectors)))
