@@ -221,10 +221,10 @@ class Queries:
             ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
             not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
             notes = [*_cannot_answer(problems), *not_by_meaning, *ranked.notes]
-            shown = {opened[each.place][0].label for each in ranked.ranked}
+            shown = {opened[each.number][0].label for each in ranked.ranked}
             parts = {member.label: member.live.freshness(copy) for member, copy in opened}
         freshness = Freshness.joined(parts, shown, notes)
-        labelled = (each._replace(hit=self._labelled(each.hit, opened[each.place][0])) for each in ranked.ranked)
+        labelled = (each._replace(hit=self._labelled(each.hit, opened[each.number][0])) for each in ranked.ranked)
         return replace(ranked, ranked=tuple(labelled)).explained(freshness, started_at)
 
     @takes(GrepRequest)

@@ -24,10 +24,10 @@ from anvil.library.stored_documents import LibraryReader
 from anvil.library.values import Passage, Passages
 from anvil.results import Hit
 from anvil.search import confidence, ranking, result_texts
-from anvil.search.candidates import KeywordTables, VectorIndex, nearness
-from anvil.search.ranking import CANDIDATES, Nearness, Ranked
+from anvil.search.candidates import KeywordTables, VectorIndex, near_candidates
+from anvil.search.ranking import CANDIDATES, NearCandidates, RankedChunk
 from anvil.search.result_texts import SectionSpan
-from anvil.search.searcher import QueryVector, compared, semantic_obstacle
+from anvil.search.searcher import QueryVector, comparable_vector, semantic_obstacle
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
 from anvil.values import ChunkMetadata
@@ -187,9 +187,10 @@ class LibraryIndex(KeywordTables):
 
     def with_nearest(
         self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: SelectedPassages | None
-    ) -> Nearness:
+    ) -> NearCandidates:
         by_words = np.searchsorted(self.rows, np.fromiter(named, np.int64))
-        return nearness(self.vectors, self.rows, vector, by_words, count, None if selection is None else selection.mask)
+        mask = None if selection is None else selection.mask
+        return near_candidates(self.vectors, self.rows, vector, by_words, count, mask)
 
 
 class LibrarySearcher:
@@ -214,13 +215,13 @@ class LibrarySearcher:
         notes = [self._obstacle] if self._obstacle else []
         vector = None
         if not self._obstacle and question is not None:
-            vector, note = compared(question, self.provider, "hybrid")
+            vector, note = comparable_vector(question, self.provider, "hybrid")
             notes += [note] if note else []
-        selection, results = self.index.select(search.conditions), list[Ranked]()
+        selection, results = self.index.select(search.conditions), list[RankedChunk]()
         if self.index.count(selection):
             if vector is not None and not len(self.index.vectors.rows):  # no passage could be embedded
                 vector = None
-            weights, count = ranking.weights(self.index, search.query), max(search.top_k, CANDIDATES)
+            weights, count = ranking.query_weights(self.index, search.query), max(search.top_k, CANDIDATES)
             results = ranking.rank(self.index, weights, vector, selection, count)[: search.top_k]
         if not results:
             return Passages((), (*notes, *self._why_none(search)))

@@ -32,7 +32,7 @@ from anvil.project_indexes import IndexLocation
 from anvil.search import ranking
 from anvil.search.candidates import TextCache, VectorIndex
 from anvil.search.page_weights import PageFactors, factors
-from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet
+from anvil.search.ranking import SCORE_DIGITS, NearCandidates, NearChunk, RowSet
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.text import query as lexicon
@@ -314,7 +314,7 @@ class MilvusIndex:
 
     def with_nearest(
         self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
-    ) -> Nearness:
+    ) -> NearCandidates:
         near = self._cosines(vector, {*named, *self._named_near(vector, selection, count)})
         everywhere = near if selection is None else self._cosines(vector, self._named_near(vector, None, count))
         peak = max((cosines.with_page for cosines in (*near.values(), *everywhere.values())), default=0.0)
@@ -322,12 +322,12 @@ class MilvusIndex:
         rows, about = self.in_order({*named, *best}), self.reader.below.about
         mean = float(np.dot(about.mean, vector)) + about.above  # of all exported chunks
         similarities = np.array([near[row].with_page for row in rows], np.float64)
-        return Nearness(rows, similarities, np.array([near[row].page for row in rows], np.float64), mean, peak)
+        return NearCandidates(rows, similarities, np.array([near[row].page for row in rows], np.float64), mean, peak)
 
-    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[NearChunk]:
         near = self._cosines(vector, self._named_near(vector, selection, count, pages=False))
         best = _best({row: cosines.own for row, cosines in near.items() if cosines.own > -1}, count)
-        return [Near(row, near[row].own, near[row].page) for row in self.in_order(best)]
+        return [NearChunk(row, near[row].own, near[row].page) for row in self.in_order(best)]
 
     def _named_near(
         self, vector: NDArray[np.float32], selection: NDArray[np.bool_] | None, count: int, pages: bool = True

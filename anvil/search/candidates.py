@@ -1,7 +1,7 @@
-"""The candidates of an SQLite index: its keyword index, and its vectors in memory.
+"""The candidates of an SQLite index: words from its keyword index, and cosines with its vectors in memory.
 
-Tables in memory are built at their first use and stay. Cosines of a query with all vectors are exact. Rows of vectors
-stay as they are stored: a block at a time is converted to floats in the processor's cache, because reading memory
+Tables in memory are built at their first use and stay. Cosines of a query with all vectors are exact. Vectors stay in
+memory as they are stored. A block at a time is converted to floats in the processor's cache, because reading memory
 takes most of the time.
 """
 
@@ -23,7 +23,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.search import ranking
 from anvil.search.page_weights import NO_FACTORS, PageFactors, factors
-from anvil.search.ranking import PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, RowSet
+from anvil.search.ranking import PAGE_WEIGHT, SCORE_DIGITS, NearCandidates, NearChunk, RowSet
 from anvil.text import query as lexicon
 from anvil.text.link_popularity import PageLinks, PossibleLink, definitions, links_of
 from anvil.text.query import Stemmer
@@ -31,14 +31,14 @@ from anvil.text.query import Stemmer
 BLOCK_ROWS = 1024
 """Rows converted at once. They fit into the processor's cache, and BLAS uses no threads, which would cost more."""
 TWO_THREADS_FROM_ROWS = 16 * BLOCK_ROWS
-"""From this number of rows on, two threads take half of them each."""
+"""From this number of rows on, two threads take half of the rows each."""
 
 
 class VectorIndex:
-    """Cosines of chunks, from the vectors of their windows.
+    """Cosines of chunks, from the vectors of their windows. A chunk is named by its position.
 
-    ``rows``: (n, dimensions), of any length. ``owners`` (n,): the position of each row's chunk.
-    ``documents`` (chunks,): the document of each position; chunks of one document are neighbours.
+    ``rows``: (n, dimensions), of any length. ``owners`` (n,): the position of each row's chunk. ``documents``
+    (chunks,): the document of each position; chunks of one document are neighbours.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class VectorIndex:
         centroids: Mapping[int, NDArray[np.float32]] | None = None,
     ) -> None:
         """``before``: an earlier index, whose means of documents that are not ``changed`` are reused. ``centroids``:
-        the mean vectors of documents of which only some chunks are here."""
+        the mean vectors of documents that have only some of their chunks here."""
         if len(owners) and (owners[1:] < owners[:-1]).any():
             order = np.argsort(owners, kind="stable")
             rows, owners = rows[order], owners[order]
         self.rows = np.ascontiguousarray(rows)
         squares = np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.int32) if len(rows) else np.empty(0)
         self._scale = (1.0 / np.sqrt(np.maximum(squares, 1))).astype(np.float32)
-        self._starts = _starts(owners)
+        self._starts = _run_starts(owners)
         self._owners = owners[self._starts]
         self._chunks = len(documents)
-        pages = _starts(documents)
+        pages = _run_starts(documents)
         self._documents = documents[pages]
         self._page = np.searchsorted(pages, np.arange(len(documents)), side="right") - 1
         self._centroids = np.zeros((len(pages), self.rows.shape[1]), np.float32)
@@ -80,7 +80,8 @@ class VectorIndex:
         self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
 
     def _fill_means(self, bounds: NDArray[np.intp], pages: NDArray[np.intp]) -> None:
-        """Compute the mean vectors of ``pages``. ``bounds``: their first rows. Some thousand rows are read at once."""
+        """Compute the mean vectors of ``pages``, a few thousand rows at a time. ``bounds``: the first row of each
+        page."""
         pages = pages[bounds[pages + 1] > bounds[pages]]
         sizes = np.cumsum(bounds[pages + 1] - bounds[pages])
         for group in np.split(pages, np.flatnonzero(np.diff(sizes // TWO_THREADS_FROM_ROWS)) + 1):
@@ -93,7 +94,7 @@ class VectorIndex:
                 self._centroids[group] = means
 
     def similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Each chunk's best cosine with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""
+        """The best cosine of each chunk with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""
         cosines = np.full(self._chunks, -1.0, np.float32)
         if len(self.rows):
             cosines[self._owners] = np.maximum.reduceat(_dots(self.rows, query) * self._scale, self._starts)
@@ -101,12 +102,13 @@ class VectorIndex:
 
     @property
     def centroids(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The documents (n,) and the mean vector of each, a unit vector or zeros (n, dimensions)."""
+        """The documents (n,), and their mean vectors (n, dimensions): unit vectors, or zeros for a document without
+        vectors."""
         return self._documents, self._centroids
 
     def middle(self) -> NDArray[np.float64]:
-        """The vector whose product with a query is the mean of :meth:`similarity_with_page` over all chunks, with the
-        mean of a chunk's windows instead of its best one."""
+        """The vector (dimensions,) whose product with a query is about the mean of :meth:`similarity_with_page` over
+        all chunks: it takes the mean of a chunk's windows instead of the best one."""
         total = np.zeros(self.rows.shape[1])
         lengths = np.diff(np.append(self._starts, len(self.rows)))
         weights = self._scale / np.repeat(lengths, lengths)
@@ -120,25 +122,27 @@ class VectorIndex:
         return _dots(self._centroids, query)[self._page]
 
     def similarity_with_page(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Each chunk's best cosine plus the weighted one of its page, which ranks pages on the subject first."""
+        """The best cosine of each chunk plus the weighted one of its page (chunks,), which ranks pages on the subject
+        first."""
         return self.similarity(query) + PAGE_WEIGHT * self.page_similarity(query)
 
 
 def nearest_pairs(
     rows: VectorRows, owners: NDArray[np.int64], apart: Sequence[Mapping[int, int]], threshold: float, limit: int
 ) -> list[tuple[int, int, float]]:
-    """Pairs of chunks (owner, owner, cosine of their mean vectors) from ``threshold`` on, nearest first.
+    """Pairs of chunks (owner, owner, cosine of their mean vectors) with at least the cosine ``threshold``, nearest
+    first.
 
     ``rows``: (n, dimensions), of any length. ``owners`` (n,): the chunk of each row. ``apart``: mappings chunk ->
     group; two chunks of the same group are not a pair.
     """
-    names, places = np.unique(owners, return_inverse=True)
-    if len(names) < 2:
+    chunks, positions = np.unique(owners, return_inverse=True)
+    if len(chunks) < 2:
         return []
-    _, means = VectorIndex(rows, places, names).centroids  # each chunk as a page of its own
-    groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
+    _, means = VectorIndex(rows, positions, chunks).centroids  # each chunk as a page of its own
+    groups = [np.array([grouping[int(chunk)] for chunk in chunks]) for grouping in apart]
     pairs: list[tuple[float, int, int]] = []
-    for first in range(0, len(names), BLOCK_ROWS):
+    for first in range(0, len(chunks), BLOCK_ROWS):
         cosines = means[first : first + BLOCK_ROWS] @ means[first:].T
         for group in groups:
             cosines[group[first : first + BLOCK_ROWS, None] == group[None, first:]] = -1.0
@@ -146,7 +150,7 @@ def nearest_pairs(
         if len(left):
             values = cosines[left, right]
             best = np.lexsort((right, left, -values))[:limit]
-            pairs += zip((-values[best]).tolist(), names[left[best] + first], names[right[best] + first], strict=True)
+            pairs += zip((-values[best]).tolist(), chunks[left[best] + first], chunks[right[best] + first], strict=True)
             pairs = sorted(pairs)[:limit]
     return [(int(a), int(b), -value) for value, a, b in pairs]
 
@@ -157,7 +161,7 @@ def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]
     end = -(-count // BLOCK_ROWS) * BLOCK_ROWS
     products = np.empty(end, np.float32)
 
-    def part(first: int, last: int) -> None:
+    def multiply(first: int, last: int) -> None:
         block = np.empty((BLOCK_ROWS, rows.shape[1]), np.float32)
         for start in range(first, last, BLOCK_ROWS):  # whole blocks: shorter ones are summed in another order
             block_rows = rows[start : start + BLOCK_ROWS]
@@ -165,23 +169,23 @@ def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]
             np.dot(block, query, out=products[start : start + BLOCK_ROWS])
 
     if count < TWO_THREADS_FROM_ROWS:
-        part(0, end)
+        multiply(0, end)
     else:
         middle = end // BLOCK_ROWS // 2 * BLOCK_ROWS
-        other = threading.Thread(target=part, args=(middle, end))
-        other.start()
-        part(0, middle)
-        other.join()
+        second_half = threading.Thread(target=multiply, args=(middle, end))
+        second_half.start()
+        multiply(0, middle)
+        second_half.join()
     return products[:count]
 
 
-def _starts(values: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Where each run of equal values begins."""
+def _run_starts(values: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The positions at which runs of equal values begin."""
     return np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])
 
 
 MAX_WORDS, MAX_WORD_CHARS = 20_000, 100
-"""Words whose frequency is cached, and the characters of the longest of them."""
+"""Words whose frequency is cached, and the characters of the longest word that is."""
 MAX_FILTERS = 8
 """Globs whose selection is cached."""
 MAX_PHRASE_ROWS = 1000
@@ -194,14 +198,15 @@ LinkCache = dict[tuple[str, bytes], tuple[PossibleLink, ...]]
 
 
 class TextCache:
-    """The texts of the last chunks that were scored."""
+    """The texts of the chunks that were scored last."""
 
     def __init__(self, read: Callable[[Sequence[int]], dict[int, SearchedText]]) -> None:
         self._read = read
         self._texts: dict[int, SearchedText] = {}
 
     def get(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
-        """Row -> text, of at least these rows. Raises :class:`ArtifactRejected` when one has none."""
+        """Row -> text, of these rows and maybe others. Raises :class:`ArtifactRejected` if the index lacks the text of
+        one."""
         unknown = [row for row in rows if row not in self._texts]
         if len(self._texts) + len(unknown) > MAX_TEXTS:
             self._texts.clear()
@@ -215,7 +220,7 @@ class TextCache:
         return self._texts
 
     def forget(self) -> None:
-        """Read all texts again."""
+        """Empty the cache."""
         self._texts.clear()
 
 
@@ -229,7 +234,7 @@ class KeywordTables:
 
     @property
     def links(self) -> PageLinks | None:
-        """Not known here, as the next."""
+        """None: a library knows no links between pages, and no factors of pages."""
         return None
 
     @property
@@ -237,14 +242,14 @@ class KeywordTables:
         return NO_FACTORS
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
-        cached, read = self._frequency, self._frequency.__wrapped__
-        return {token: (cached if len(word) <= MAX_WORD_CHARS else read)(word) for token, word in words.items()}
+        cached, uncached = self._frequency, self._frequency.__wrapped__
+        return {token: (cached if len(word) <= MAX_WORD_CHARS else uncached)(word) for token, word in words.items()}
 
     def words_from(self, first: str) -> Iterable[tuple[str, int]]:
         return self._reader.vocabulary(first)
 
     def forget(self) -> None:
-        """Read all words and texts again: a document has changed."""
+        """Empty the caches of words and texts, because a document has changed."""
         self._frequency.cache_clear()
         self._text_cache.forget()
 
@@ -256,10 +261,11 @@ class KeywordTables:
 
 
 class FileIndex(KeywordTables):
-    """An index file, or a copy of one in memory. A selection is a mask over :attr:`rows`."""
+    """The candidates of an index file, or of a copy of one in memory. A selection is a mask over :attr:`rows`."""
 
     def __init__(self, reader: Reader, link_cache: LinkCache | None = None) -> None:
-        """``link_cache``: the links of pages as they were before an edit. It gets those of all pages of this index."""
+        """``link_cache``: the links of pages as they were before an edit. It then gets those of all pages of this
+        index."""
         super().__init__(reader)
         self.reader = reader
         self._link_cache: LinkCache = {} if link_cache is None else link_cache
@@ -274,10 +280,10 @@ class FileIndex(KeywordTables):
 
     @property
     def vectors(self) -> VectorIndex:
-        """All vectors, by the place of their chunk in :attr:`rows`."""
+        """All vectors, by the position of their chunk in :attr:`rows`."""
         if self._vectors is None:
             owners, vectors = self.reader.matrix()
-            self._vectors = VectorIndex(vectors, self._places(owners), self._documents)
+            self._vectors = VectorIndex(vectors, self._positions(owners), self._documents)
         return self._vectors
 
     @property
@@ -289,8 +295,8 @@ class FileIndex(KeywordTables):
         cache, pages = self._link_cache, self.reader.addresses()
         new = [page.id for page in pages if (page.path, page.digest) not in cache]
         texts = map(self.reader.page_text, new) if len(new) < len(pages) else self.reader.page_texts()
-        found = links_of(pages, texts)
-        links = {page.id: found.get(page.id) or cache.get((page.path, page.digest), ()) for page in pages}
+        new_links = links_of(pages, texts)
+        links = {page.id: new_links.get(page.id) or cache.get((page.path, page.digest), ()) for page in pages}
         cache.clear()
         cache.update(((page.path, page.digest), links[page.id]) for page in pages)
         return PageLinks(pages, links) or None
@@ -338,10 +344,10 @@ class FileIndex(KeywordTables):
         return rows
 
     def in_order(self, rows: Collection[int]) -> list[int]:
-        ordered: list[int] = self.rows[np.sort(self._places(np.fromiter(rows, np.int64)))].tolist()
+        ordered: list[int] = self.rows[np.sort(self._positions(np.fromiter(rows, np.int64)))].tolist()
         return ordered
 
-    def _places(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+    def _positions(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
         return self._by_row[np.searchsorted(self.rows, rows, sorter=self._by_row)]
 
     def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
@@ -349,46 +355,45 @@ class FileIndex(KeywordTables):
         return self.reader.matching(lexicon.any_of(words), ranking.FIELD_WEIGHTS, count, documents)
 
     def with_nearest(
-        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
-    ) -> Nearness:
-        by_words = self._places(np.fromiter(named, np.int64))
-        return nearness(self.vectors, self.rows, vector, by_words, count, selection)
+        self, vector: NDArray[np.float32], word_rows: Collection[int], count: int, selection: NDArray[np.bool_] | None
+    ) -> NearCandidates:
+        by_words = self._positions(np.fromiter(word_rows, np.int64))
+        return near_candidates(self.vectors, self.rows, vector, by_words, count, selection)
 
-    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[NearChunk]:
         cosines = self.vectors.similarity(vector).astype(np.float64).round(SCORE_DIGITS)
         embedded = cosines > -1
-        places = best_places(cosines, embedded if selection is None else selection & embedded, count)
-        pages = self.vectors.page_similarity(vector)[places].astype(np.float64).round(SCORE_DIGITS)
-        return [
-            Near(*near)
-            for near in zip(self.rows[places].tolist(), cosines[places].tolist(), pages.tolist(), strict=True)
-        ]
+        positions = best_positions(cosines, embedded if selection is None else selection & embedded, count)
+        pages = self.vectors.page_similarity(vector)[positions].astype(np.float64).round(SCORE_DIGITS)
+        return list(map(NearChunk, self.rows[positions].tolist(), cosines[positions].tolist(), pages.tolist()))
 
 
-def nearness(
+def near_candidates(
     vectors: VectorIndex,
     rows: NDArray[np.int64],
     vector: NDArray[np.float32],
-    named: NDArray[np.intp],
+    by_words: NDArray[np.intp],
     count: int,
     allowed: NDArray[np.bool_] | None,
-) -> Nearness:
-    """:meth:`CandidateIndex.with_nearest` where all ``vectors`` are in memory. ``rows``: that of each place; ``named``:
-    places; ``allowed``: a mask over them."""
+) -> NearCandidates:
+    """:meth:`CandidateIndex.with_nearest` where all ``vectors`` are in memory.
+
+    ``rows``: the row of each position. ``by_words``: the positions of candidates by words. ``allowed``: a mask over the
+    positions.
+    """
     pages = vectors.page_similarity(vector)
     similarities = (vectors.similarity(vector) + PAGE_WEIGHT * pages).astype(np.float64).round(SCORE_DIGITS)
-    places = np.union1d(named, best_places(similarities, allowed, count))
-    page_cosines = pages[places].astype(np.float64).round(SCORE_DIGITS)
-    return Nearness(
-        rows[places].tolist(), similarities[places], page_cosines, float(similarities.mean()), float(similarities.max())
-    )
+    positions = np.union1d(by_words, best_positions(similarities, allowed, count))
+    page_cosines = pages[positions].astype(np.float64).round(SCORE_DIGITS)
+    mean, peak = float(similarities.mean()), float(similarities.max())
+    return NearCandidates(rows[positions].tolist(), similarities[positions], page_cosines, mean, peak)
 
 
-def best_places(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:
-    """The places of the ``count`` highest ``values`` among those ``allowed``, ascending, and of all that tie with the
-    last of them, so that the order of a file does not decide."""
-    places = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
-    if len(places) > count:
-        lowest = np.partition(values[places], len(places) - count)[len(places) - count]
-        places = places[values[places] >= lowest]
-    return places
+def best_positions(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:
+    """The positions of the ``count`` highest ``values`` among those ``allowed``, ascending. All that tie with the last
+    of them are included, so that the order of a file does not decide."""
+    positions = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
+    if len(positions) > count:
+        lowest = np.partition(values[positions], len(positions) - count)[len(positions) - count]
+        positions = positions[values[positions] >= lowest]
+    return positions

@@ -1,6 +1,6 @@
 """Confidence: how likely it is that a result answers the question.
 
-A score compares the results of one search with each other, so the best of them scores high even when none answers.
+A score compares the results of one search with each other, so the best of them has a high score even if none answers.
 Confidence uses evidence that needs no other result: how near a section is in meaning, and its score by words as a share
 of the score of a perfect match. A logistic function, fitted by ``scripts/fit_confidence.py``, turns it into a
 probability.
@@ -23,27 +23,28 @@ from anvil.text.query import bounded
 DIGITS = 2
 """Confidence is rounded: more digits would claim a precision that no fit has."""
 UNLIKELY = 0.1
-"""Below this, a result is called unlikely to answer. ``scripts/fit_confidence.py`` prints how many questions that have
-an answer, and how many that have none, stay below this line; docs/performance.md has the table."""
+"""Below this, a result is called unlikely to answer. ``scripts/fit_confidence.py`` prints how many questions with an
+answer, and how many without one, stay below this line; docs/performance.md has the table."""
 NOT_COVERED = 0.03
-"""Below this, nothing is taken to answer, and a default reply has no texts. Of 329 questions with an answer, one stays
-below this line; of 720 that other documentation answers, two in three do."""
+"""Below this, nothing is taken to answer, and a default reply has no texts. One of 329 questions with an answer stays
+below this line, and two in three of 720 questions that other documentation answers."""
 MAX_NAME_WORDS = 3
-"""A question of no more words may be a name, which vectors do not know: a text that has all of them is taken to answer,
-however low its confidence is."""
+"""A question with no more words may be a name, which vectors do not know. A text that has all of them is taken to
+answer, however low its confidence is."""
 MAX_COUNTED_WORDS = 20
 """Words of a question that make its match stronger evidence: as many as the longest question of the fit had."""
 FILE = "confidence.json"
-"""Next to this module; ``scripts/fit_confidence.py`` writes it, with its origin."""
+"""Next to this module. ``scripts/fit_confidence.py`` writes it, with its origin."""
 
 
 class MatchEvidence(NamedTuple):
     """The evidence for one question and one section. No value depends on other results.
 
-    ``words``: BM25 of the section as a share of what a perfect match of all words of the question would score, 0..1.
-    ``unknown``: the share of the question's words that occur nowhere in the index, 0..1. ``length``: the number of
-    different words in the question. ``cosine``: of the section's best window; ``page``: of the mean of its page. Both
-    are None without vectors.
+    - ``words``: BM25 of the section, as a share of the score of a perfect match of all words of the question, 0..1.
+    - ``unknown``: the share of the question's words that occur nowhere in the index, 0..1.
+    - ``length``: the number of different words in the question.
+    - ``cosine``: of the section's best window; None without vectors.
+    - ``page``: the cosine of the mean of its page; None without vectors.
     """
 
     words: float
@@ -67,8 +68,11 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """The fits that apply to one index: ``vectors`` for results with vectors of its embedding model (None: that model
-    was not fitted), ``words`` for all others."""
+    """The fits for one index.
+
+    ``vectors``: for results with vectors of its embedding model; None if that model was not fitted. ``words``: for all
+    other results.
+    """
 
     words: Fit
     vectors: Fit | None
@@ -85,7 +89,7 @@ class Fits:
 
 @cache
 def fits_for(model_digest: str) -> Fits:
-    """The fits for vectors of this model; for another one, of words alone."""
+    """The fits for an index with vectors of this model. Those of a model that was not fitted use words alone."""
     table = json.loads(importlib.resources.files("anvil.search").joinpath(FILE).read_text(encoding="utf-8"))
     vectors = next((model["fit"] for model in table["models"] if model["digest"] == model_digest), None)
     return Fits(words=Fit(**table["words"]["fit"]), vectors=None if vectors is None else Fit(**vectors))
@@ -103,7 +107,7 @@ def features(evidence: MatchEvidence) -> tuple[float, float, float, float, float
 
 
 def log_odds(fit: Fit, evidence: MatchEvidence) -> float:
-    """The log-odds of the probability that the section answers; higher for more words held and for higher cosines."""
+    """The log-odds of the probability that the section answers. More matching words and higher cosines raise it."""
     coefficients = (fit.words, fit.short, fit.unknown, fit.cosine, fit.page)
     total: float = fit.intercept + sum(map(operator.mul, coefficients, features(evidence)))
     return total
@@ -115,7 +119,7 @@ def logistic(log_odds: float) -> float:
 
 
 def has_name(query: str, texts: Iterable[str]) -> bool:
-    """Whether the question is of so few words that it may be a name, and one of the texts has each of them as it is
+    """Whether the question has so few words that it may be a name, and one of the texts has each of them as it is
     written, but for capitals: ``block-spacing`` is not "block" and "spacing"."""
     names = [word.strip("`'\"?!.,:;()") for word in bounded(query).casefold().split()]
     if not 0 < len(names) <= MAX_NAME_WORDS or not all(names):
@@ -130,7 +134,7 @@ def is_covered(confidences: Iterable[float], is_named: bool) -> bool:
 
 
 def note(confidences: Iterable[float], minimum: float = 0.0, *, is_named: bool = False) -> str | None:
-    """A sentence for the reader where no result is likely to answer, or none reaches ``minimum``; None otherwise.
+    """A sentence for the reader if no result is likely to answer, or if none reaches ``minimum``; else None.
 
     ``confidences``: of all candidates, also of those that ``minimum`` leaves out. ``is_named``: a result has the name
     that the question is.

@@ -1,4 +1,4 @@
-"""The health of indexed documents: sizes, and findings such as duplicates and long sections, as values."""
+"""The health of indexed documents: sizes, duplicates, long sections, and pages without headings or text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     ChunkVectors = tuple[NDArray[np.int64], VectorRows, Mapping[int, StoredChunk]]
 
 MIN_DUPLICATE_COSINE = 0.95
-"""The cosine from which two chunks are near duplicates. Title and breadcrumb are part of the embedded text."""
+"""The cosine from which on two chunks are near duplicates. Title and breadcrumb are part of the embedded text."""
 MAX_COMPARED_CHUNKS = 10_000
 """Chunks of an index that is searched for near duplicates: the number of pairs grows with the square."""
 MAX_PAIRS = 20
@@ -33,8 +33,7 @@ MAX_EXTREMES = 10
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A section or chunk: its page, breadcrumb, 1-based line in the source file (None without one), characters, and the
-    page's title."""
+    """A section or chunk. ``line``: 1-based, in the source file; None without one. ``title``: of its page."""
 
     file_path: str
     heading_path: str
@@ -45,7 +44,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class PageSize:
-    """A page: its path and title, its characters, and how many chunks they make."""
+    """The characters of a page, and the number of its chunks."""
 
     file_path: str
     title: str
@@ -64,7 +63,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The number of chunks with at most ``up_to`` characters, and more than the bar before."""
+    """The number of chunks with at most ``up_to`` characters, and more than in the bar before."""
 
     up_to: int
     chunks: int
@@ -74,11 +73,13 @@ class Bar:
 class ContentHealth:
     """Sizes of an index, and pages and sections that need work.
 
-    ``limit`` is ``max_chunk_size``; ``long_sections`` have more characters of their own, longest first. ``duplicates``:
-    groups of sections with the same text under their headings, longest first. ``near_duplicates`` is None if they were
-    not searched: without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks. ``without_headings`` and
-    ``empty_pages`` are paths. ``largest_pages`` and ``smallest_pages``: at most ``MAX_EXTREMES`` each, without empty
-    pages, and no page is in both.
+    - ``limit``: ``max_chunk_size`` of the index.
+    - ``long_sections``: sections with more characters of their own than ``limit``, longest first.
+    - ``duplicates``: groups of sections with the same text under their headings, longest first.
+    - ``near_duplicates``: None if they were not searched: without vectors, or in more than ``MAX_COMPARED_CHUNKS``
+      chunks.
+    - ``without_headings``, ``empty_pages``: paths.
+    - ``largest_pages``, ``smallest_pages``: at most ``MAX_EXTREMES`` each, without empty pages. No page is in both.
     """
 
     pages: int
@@ -99,7 +100,7 @@ class ContentHealth:
 
 
 def read_index(reader: Reader) -> ContentHealth:
-    """The report, without its near duplicates, whose search takes the longest and needs no index."""
+    """The report without its near duplicates: to find these takes longest, and needs no index."""
     meta, counts = reader.meta(), reader.counts()
     limit = int(json.loads(meta["chunking"])["max_chunk_size"])
     long_sections: list[Spot] = []
@@ -125,9 +126,9 @@ def read_index(reader: Reader) -> ContentHealth:
             body = _body(own, section.heading_level)
             if len(body) >= MIN_DUPLICATE_CHARS:
                 bodies.setdefault(_hash(body), []).append(spot)
-    twice = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
+    duplicates = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
     pages.sort(key=lambda page: (-page.chars, page.file_path))
-    few = min(MAX_EXTREMES, len(pages) // 2)
+    smallest = min(MAX_EXTREMES, len(pages) // 2)
     return ContentHealth(
         pages=counts["documents"],
         sections=counts["sections"],
@@ -137,21 +138,22 @@ def read_index(reader: Reader) -> ContentHealth:
         pending_vectors=reader.lacking_vectors(),
         limit=limit,
         long_sections=tuple(sorted(long_sections, key=_longest_first)),
-        duplicates=tuple(sorted(twice, key=lambda spots: _longest_first(spots[0]))),
+        duplicates=tuple(sorted(duplicates, key=lambda spots: _longest_first(spots[0]))),
         near_duplicates=None,
         without_headings=tuple(without_headings),
         empty_pages=tuple(empty),
         chunk_sizes=tuple(_bars(reader.chunk_sizes(), limit)),
-        largest_pages=tuple(pages[: min(MAX_EXTREMES, len(pages) - few)]),
-        smallest_pages=tuple(reversed(pages[len(pages) - few :])),
+        largest_pages=tuple(pages[: min(MAX_EXTREMES, len(pages) - smallest)]),
+        smallest_pages=tuple(reversed(pages[len(pages) - smallest :])),
     )
 
 
 def compared_vectors(reader: Reader) -> ChunkVectors | None:
-    """What :func:`near_duplicates` compares; None without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks.
+    """The vectors for :func:`near_duplicates`; None without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks.
 
-    The bundled model reads Latin script. Its vector of a text in another is that of the code and the names in it, so
-    that a Russian and a Japanese list of keys would be alike: these texts are left out."""
+    The bundled model reads Latin script. Its vector of a text in another script is that of the code and the names in
+    it, so a Russian and a Japanese list of keys would be alike. Such texts are left out.
+    """
     counts = reader.counts()
     if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
         return None
@@ -178,8 +180,10 @@ def _hash(body: str) -> bytes:
 
 
 def near_duplicates(vectors: ChunkVectors | None, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
-    """The ``limit`` nearest pairs of chunks of different pages, without those of equal text. ``vectors``: those of
-    :func:`compared_vectors`; without them None."""
+    """The ``limit`` nearest pairs of chunks of different pages, without pairs of equal text.
+
+    ``vectors``: from :func:`compared_vectors`; None gives None.
+    """
     from anvil.search.candidates import nearest_pairs
 
     if vectors is None:

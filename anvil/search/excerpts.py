@@ -1,9 +1,11 @@
 """Excerpts: the part of a section that matches a query best, cut where a reader would cut it.
 
-An excerpt begins and ends with a paragraph, an item of a list, a row of a table or a fenced block; with a sentence, or
-a line of code, where one of these is too long. Rows of a table have its head in front of them, and lines of a fenced
-block its opening line. Of a list of definitions (rows of a table, a definition list, options in a
-fenced block, items that begin with a name) it begins with the definition that matches, whole.
+An excerpt begins and ends with a paragraph, an item of a list, a row of a table or a fenced block. If one of these is
+too long, it begins or ends with a sentence or a line of code. Rows of a table have its head in front of them, lines of
+a fenced block have its opening line.
+
+In a list of definitions it begins with the definition that matches, whole. Such a list has rows of a table, terms of a
+definition list, options in a fenced block, or items that begin with a name.
 """
 
 from __future__ import annotations
@@ -23,16 +25,17 @@ from anvil.search.highlighting import Spot, matches_at, query_stems
 from anvil.text.query import bounded
 
 MAX_OUTLINES = 512
-"""Texts whose blocks are cached: those of 329 questions to 14 indexes are three in five times texts of earlier ones."""
+"""Texts whose blocks are cached. In 329 questions to 14 indexes, three in five texts were texts of earlier
+questions."""
 LEAD_SHARE = 4
-"""A heading begins an excerpt, and the head of a table or the opening line of a fence is put in front of one, where it
-takes at most one part of so many."""
+"""The share of an excerpt, one part in so many, that a heading may take at its beginning; and what is put in front of
+it: the head of a table, or the opening line of a fence."""
 MIN_DEFINITIONS = 4
-"""Definitions of a kind that make a list of them."""
+"""Definitions of the same kind that make a list of definitions."""
 MARGINS = {"option": 4, "row": 99, "item": 1, "term": 1}
-"""Characters by which definitions of one list may be indented differently."""
+"""Kind of definition -> characters by which definitions of one list may be indented differently."""
 MARKS = "`~#|-*+0123456789"
-"""With one of these begins what is more than a line of a paragraph."""
+"""A line that begins with one of these may be more than a line of a paragraph."""
 _FENCE = re.compile(r"([ \t>]*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*\Z)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")
 _BEGINS = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)|[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]|[ \t]+-{1,2}[A-Za-z?]")
@@ -43,7 +46,7 @@ _OPTION = re.compile(r"[ \t>]*(?:-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_[A-Z0-9_]+\b)")
 _NAMED_ITEM = re.compile(r"[ \t>]*[-*+][ \t]+(?:[`\[]|\*\*|__|<code>)")
 _MEANING = re.compile(r"[^\r\n]*(?:\r\n?|\n)[ \t>]*::?[ \t]")
 _LISTED = re.compile(r"\n(?:[ \t>]*(?:[-*+][ \t]+[`\[*_<]|::?[ \t]|-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_)|[^|\r\n]*\|)")
-"""A line end, and what each definition of a list has at the beginning of a line."""
+"""A line end, and the beginning of a line that a definition in a list may have."""
 _LISTED_NEXT = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]|\|")
 _TERM = re.compile(r"[ \t>|*+-]*[^\r\n]*?(?=[ \t]{2}|\||: | - |[\r\n]|\Z)")
 _EMPTY_CELL = re.compile(r"[ \t>]*\|[ \t]*\|")
@@ -52,12 +55,12 @@ _NAME = re.compile(r"(?<!\w)--?[A-Za-z][\w.-]*|\b\w*[a-z0-9](?:[A-Z]|[_.]\w)[\w.
 _SENTENCE = re.compile(r"[\u3002\uff01\uff1f]|[.!?;]\s[\s>]*(?![a-z\s>])|:[ \t]*[\r\n][\s>]*")
 """The end of a sentence, with the space behind it."""
 MIN_FULL_LINE = 50
-"""Characters of a line of a paragraph from which on the next one goes on with its sentence. A shorter line may be a
-cell, a verse, or code whose fence was opened in an earlier chunk."""
+"""Characters of a line of a paragraph from which on the next line continues its sentence. A shorter line may be a cell,
+a verse, or code whose fence was opened in an earlier chunk."""
 
 
 class Sought(NamedTuple):
-    """What an excerpt is to hold: the stems of a query, and those of the names in it, such as ``--flag`` or
+    """The stems that an excerpt should have: those of a query, and those of the names in it, such as ``--flag`` or
     ``maxAge``."""
 
     stems: frozenset[str]
@@ -65,7 +68,7 @@ class Sought(NamedTuple):
 
 
 def sought(query: str) -> Sought:
-    """What an excerpt for a query is to hold."""
+    """The stems that an excerpt for a query should have."""
     return Sought(query_stems(query), query_stems(" ".join(_NAME.findall(bounded(query)))))
 
 
@@ -79,14 +82,17 @@ class Excerpt:
     after: str = ""
 
     def of(self, text: str) -> str:
-        """The excerpt itself, of its text."""
+        """The text of the excerpt. ``text``: that of the section."""
         return f"{self.before}{text[self.start : self.end].rstrip()}{self.after}"
 
 
 class _Block(NamedTuple):
-    """A heading, a paragraph, an item, a row of a table or a fenced block: its span, without the blank lines that
-    follow it. ``opening``: the first line of a fence, ``closing``: what closes it; ``head``: the head of a table, of a
-    row below it."""
+    """A heading, a paragraph, an item, a row of a table or a fenced block. Its span is without the blank lines that
+    follow.
+
+    ``opening``: the first line of a fence. ``closing``: the text that closes it. ``head``: the head of the table, for a
+    row below it.
+    """
 
     start: int
     end: int
@@ -97,8 +103,10 @@ class _Block(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """What an excerpt is made of: a block, or a part of one that is too long. ``inside``: its fence is open before
-    it. ``is_cut``: it is not even a sentence."""
+    """A part of an excerpt: a block, or a part of a block that is too long.
+
+    ``inside``: its fence is open before it. ``is_cut``: it ends within a sentence.
+    """
 
     start: int
     end: int
@@ -108,9 +116,12 @@ class _Piece(NamedTuple):
 
 
 def excerpt(text: str, wanted: Sought, size: int) -> Excerpt:
-    """The part of a section, at most ``size`` characters, that has the most different stems. Of equal parts it is
-    the one with most matches, then the first; the section's beginning, if it has two thirds of what the best has. In a
-    list of definitions it begins with the best one and ends with the last that matches."""
+    """The part of a section, at most ``size`` characters, that has the most different stems.
+
+    Of equal parts it is the one with most matches, then the first. It is the beginning of the section if that has two
+    thirds of the stems of the best part. In a list of definitions it begins with the best one and ends with the last
+    that matches.
+    """
     return _excerpt(text, wanted, size)[0]
 
 
@@ -122,8 +133,8 @@ def goes_on(text: str, part: Excerpt) -> bool:
 
 
 def definition(text: str, wanted: Sought, size: int) -> tuple[int, int] | None:
-    """The characters of the definition with which an excerpt of this size begins, and of the excerpt; None where it
-    does not begin with one."""
+    """If an excerpt of this size begins with a definition: the characters of that, and those of the excerpt. Else
+    None."""
     if len(text) <= size or not _outline(text)[1]:
         return None
     part, end = _excerpt(text, wanted, size)
@@ -134,7 +145,7 @@ def definition(text: str, wanted: Sought, size: int) -> tuple[int, int] | None:
 
 
 def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]:
-    """An excerpt, and where the definition ends with which it begins."""
+    """An excerpt, and the end of the definition with which it begins, if it does."""
     if len(text) <= size:
         return Excerpt("", 0, len(text)), None
     blocks, has_definitions = _outline(text)
@@ -155,7 +166,7 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
 class _Passages:
     """The pieces of a text, and the excerpts of one size that begin with them.
 
-    ``spots``: where the stems of the query are. ``heading``: the stems that the text's heading has.
+    ``spots``: the positions of the stems of the query. ``heading``: the stems that the text's heading has.
     """
 
     def __init__(
@@ -163,10 +174,10 @@ class _Passages:
     ) -> None:
         self._text, self._blocks, self._spots, self._heading, self._size = text, blocks, spots, heading, size
         self._pieces = _pieces(text, blocks, size, [at for at, _ in spots])
-        if len(self._pieces) > 1 and self._pieces[0].block.is_heading and not _last(self._pieces, 0, size):
+        if len(self._pieces) > 1 and self._pieces[0].block.is_heading and not _last_fitting(self._pieces, 0, size):
             del self._pieces[0]  # a heading alone says nothing
-        self._found = _matched(self._pieces, spots)
-        self._ranks = {first: self._rank(first) for first, stems in enumerate(self._found) if stems or not first}
+        self._stems = _stems_of(self._pieces, spots)
+        self._ranks = {first: self._rank(first) for first, stems in enumerate(self._stems) if stems or not first}
         self._best = max(self._ranks, key=lambda first: (self._ranks[first], -first), default=0)
 
     def __bool__(self) -> bool:
@@ -175,65 +186,73 @@ class _Passages:
 
     @property
     def best_rank(self) -> tuple[int, int]:
-        """Different stems that the heading does not have, and all, in the excerpt that has most."""
+        """The rank of the best excerpt: how many different stems it has that the heading does not have, and how many
+        matches."""
         return self._ranks.get(self._best, (0, 0))
 
     def _rank(self, first: int) -> tuple[int, int]:
-        held = [stem for each in self._found[first : _last(self._pieces, first, self._size) + 1] for stem in each]
-        return len(frozenset(held) - self._heading), len(held)
+        """The rank of the excerpt that begins with a piece; see :attr:`best_rank`."""
+        last = _last_fitting(self._pieces, first, self._size)
+        found = [stem for of_piece in self._stems[first : last + 1] for stem in of_piece]
+        return len(frozenset(found) - self._heading), len(found)
 
     def _excerpt(self, first: int, last: int) -> Excerpt:
         begin, end = self._pieces[first], self._pieces[last]
-        before = _before(begin, self._size)
+        before = _prefix(begin, self._size)
         introduces = not end.inside and self._text[begin.start : end.end].rstrip().endswith(":")
         if introduces and last + 1 < len(self._pieces):
             following = self._pieces[last + 1]
             room = self._size - len(before) + begin.start - len(following.block.closing)
             if (code_end := self._last_line(following, room)) is not None:
                 return Excerpt(before, begin.start, code_end, following.block.closing)
-        return Excerpt(before, begin.start, end.end, _after(end))
+        return Excerpt(before, begin.start, end.end, _suffix(end))
 
     def _last_line(self, piece: _Piece, limit: int) -> int | None:
         """The end of the last line before ``limit`` of the code in a fenced block that is too long for an excerpt; None
-        where not even one is."""
+        if not even one line ends before it."""
         if piece.inside or not piece.block.opening:
             return None
         end = self._text.rfind("\n", piece.start + len(piece.block.opening), limit + 1)
         return end if end > piece.start + len(piece.block.opening) else None
 
     def best_excerpt(self) -> Excerpt:
-        """The one that has most stems, or the beginning of the text."""
+        """The excerpt with most stems, or the beginning of the text."""
         pieces, size, best = self._pieces, self._size, self._best
         if 3 * self._ranks[0][0] >= 2 * self.best_rank[0]:
             best = 0
-        best = _earliest(pieces, best, size)
+        best = _earliest_start(pieces, best, size)
         opening = _sentence_start(self._text, pieces, best)
         if self._rank(opening) >= self._rank(best):
             best = opening
         introduction = _introduction(self._text, pieces, best, size)
         if self._rank(introduction)[0] >= self._rank(best)[0]:
             best = introduction
-        return self._excerpt(best, _last(pieces, best, size))
+        return self._excerpt(best, _last_fitting(pieces, best, size))
 
     def best_definition(self, wanted: Sought) -> tuple[Excerpt, int] | None:
-        """The excerpt that begins with the best definition, and where that ends; None where none is as good."""
-        own = self._best_of(_definitions(self._text, self._pieces), wanted)
-        if own is None:
+        """The excerpt that begins with the best definition, and the end of that; None if none is good enough."""
+        best = self._best_of(_definitions(self._text, self._pieces), wanted)
+        if best is None:
             return None
-        start, end = self._pieces[own.start].start, self._pieces[own.stop - 1].end
+        start, end = self._pieces[best.start].start, self._pieces[best.stop - 1].end
         pieces = _pieces(self._text, self._blocks, self._size, [start])
         first = next(place for place, piece in enumerate(pieces) if piece.start == start)
-        last, found = _last(pieces, first, self._size), _matched(pieces, self._spots)
-        while pieces[last].start >= end and self._heading.issuperset(found[last]):
+        last, stems = _last_fitting(pieces, first, self._size), _stems_of(pieces, self._spots)
+        while pieces[last].start >= end and self._heading.issuperset(stems[last]):
             last -= 1  # what follows the definition has to match, too
-        part = Excerpt(_before(pieces[first], self._size), start, pieces[last].end, _after(pieces[last]))
+        part = Excerpt(_prefix(pieces[first], self._size), start, pieces[last].end, _suffix(pieces[last]))
         return part, min(end, pieces[last].end)
 
     def _best_of(self, definitions: Sequence[_Definition], wanted: Sought) -> range | None:
-        """The pieces of the definition that matches best: by the names that it holds, and that are its term; then by
-        how few others have each stem. None where it has less than two thirds of the different stems of the best
-        excerpt, or one third if it has all the names."""
-        held = [frozenset(stem for place in each.pieces for stem in self._found[place]) for each in definitions]
+        """The pieces of the definition that matches best.
+
+        It is the one that has most of the names, then the one with most of them in its term, then the one with stems
+        that few others have. None if it has less than two thirds of the different stems of the best excerpt, or less
+        than one third if it has all the names.
+        """
+        held = [
+            frozenset(stem for place in definition.pieces for stem in self._stems[place]) for definition in definitions
+        ]
         having = Counter(stem for stems in held for stem in stems)
 
         def weight(stems: Collection[str]) -> float:
@@ -252,9 +271,9 @@ class _Passages:
         return definitions[best].pieces if 3 * len(held[best] - self._heading) >= share * self.best_rank[0] else None
 
 
-def _matched(pieces: Sequence[_Piece], spots: Iterable[Spot]) -> list[list[str]]:
-    """The stems in each piece, each as often as a word of it begins there."""
-    found: list[list[str]] = [[] for _ in pieces]
+def _stems_of(pieces: Sequence[_Piece], spots: Iterable[Spot]) -> list[list[str]]:
+    """The stems in each piece, one for each word that begins in it."""
+    stems: list[list[str]] = [[] for _ in pieces]
     place = 0
     for at, stem in spots:
         while place < len(pieces) and pieces[place].end <= at:
@@ -262,12 +281,12 @@ def _matched(pieces: Sequence[_Piece], spots: Iterable[Spot]) -> list[list[str]]
         if place == len(pieces):
             break
         if pieces[place].start <= at:
-            found[place].append(stem)
-    return found
+            stems[place].append(stem)
+    return stems
 
 
 class _Definition(NamedTuple):
-    """A definition in a list of them: its pieces, and where what it defines begins and ends."""
+    """A definition in a list of them: its pieces, and the span of the term that it defines."""
 
     pieces: range
     term: tuple[int, int]
@@ -276,29 +295,29 @@ class _Definition(NamedTuple):
 def _definitions(text: str, pieces: Sequence[_Piece]) -> list[_Definition]:
     """The definitions in lists of definitions."""
     lists: list[list[range]] = []
-    sort, margin = "", 0  # of the definitions in the last list
+    list_kind, margin = "", 0  # of the definitions in the last list
     for place, piece in enumerate(pieces):
         line = text[piece.start : piece.end]
         indent = len(line) - len(line.lstrip(" \t>"))
         is_part = place > 0 and pieces[place - 1].block is piece.block
-        own = _sort(line, piece, is_part)
-        belongs = indent > margin or (not own and (bool(piece.block.head) or (is_part and not piece.inside)))
-        if own and own == sort and abs(indent - margin) <= MARGINS[own]:
+        kind = _definition_kind(line, piece, is_part)
+        continues = indent > margin or (not kind and (bool(piece.block.head) or (is_part and not piece.inside)))
+        if kind and kind == list_kind and abs(indent - margin) <= MARGINS[kind]:
             lists[-1].append(range(place, place + 1))
-        elif sort and belongs:
+        elif list_kind and continues:
             lists[-1][-1] = range(lists[-1][-1].start, place + 1)
         else:
-            sort, margin = own, indent
-            if own:
+            list_kind, margin = kind, indent
+            if kind:
                 lists.append([range(place, place + 1)])
-    ranges = (each for of_list in lists if len(of_list) >= MIN_DEFINITIONS for each in of_list)
-    return [_Definition(each, _term(text, pieces[each.start])) for each in ranges]
+    ranges = (pieces_of for of_list in lists if len(of_list) >= MIN_DEFINITIONS for pieces_of in of_list)
+    return [_Definition(pieces_of, _term(text, pieces[pieces_of.start])) for pieces_of in ranges]
 
 
 @lru_cache(MAX_OUTLINES)
 def _outline(text: str) -> tuple[list[_Block], bool]:
     """The blocks of a text, and whether it may have definitions; most have none. Questions to one index often find the
-    same texts."""
+    same texts, so it is cached."""
     return _blocks(text), len(list(islice(_LISTED.finditer(f"\n{text}"), MIN_DEFINITIONS))) == MIN_DEFINITIONS
 
 
@@ -307,8 +326,8 @@ def _term(text: str, piece: _Piece) -> tuple[int, int]:
     return piece.start, term.end() if term else piece.start
 
 
-def _sort(line: str, piece: _Piece, is_part: bool) -> str:
-    """The kind of definition that begins with a piece; empty where none does."""
+def _definition_kind(line: str, piece: _Piece, is_part: bool) -> str:
+    """The kind of the definition that begins with a piece; empty if none does."""
     if _OPTION.match(line) and (piece.inside or (line[0].isspace() and not is_part)):
         return "option"
     if piece.inside or is_part:
@@ -320,11 +339,11 @@ def _sort(line: str, piece: _Piece, is_part: bool) -> str:
     return "term" if _MEANING.match(line) else ""
 
 
-def _earliest(pieces: list[_Piece], at: int, size: int) -> int:
-    """The first piece of a block with which an excerpt that begins with a piece can begin as well: there is room for
-    what stands before."""
-    last, earliest = _last(pieces, at, size), at
-    while at and _last(pieces, at - 1, size) == last:
+def _earliest_start(pieces: list[_Piece], at: int, size: int) -> int:
+    """The first piece with which the excerpt can begin instead of the piece ``at``: it begins a block, and there is
+    room for what is between them."""
+    last, earliest = _last_fitting(pieces, at, size), at
+    while at and _last_fitting(pieces, at - 1, size) == last:
         at -= 1
         if not at or pieces[at - 1].block is not pieces[at].block:
             earliest = at
@@ -332,7 +351,7 @@ def _earliest(pieces: list[_Piece], at: int, size: int) -> int:
 
 
 def _sentence_start(text: str, pieces: list[_Piece], at: int) -> int:
-    """The piece of the same block with which a sentence begins, or the block."""
+    """The piece of the same block that begins the sentence; the first of the block if no sentence ends before."""
     while at and pieces[at - 1].block is pieces[at].block:
         before = pieces[at - 1]
         if not before.block.opening and text[before.start : before.end].rstrip().endswith((".", "!", "?", ":")):
@@ -342,30 +361,30 @@ def _sentence_start(text: str, pieces: list[_Piece], at: int) -> int:
 
 
 def _introduction(text: str, pieces: list[_Piece], at: int, size: int) -> int:
-    """The piece of the short line, such as "These options exist:", behind which a list, a table or code begins."""
+    """The piece before, if it is a short line such as "These options exist:" in front of a list, a table or code."""
     before = pieces[at - 1]
     introduces = at > 0 and not before.inside and text[before.start : before.end].rstrip().endswith(":")
     is_short = (pieces[at].start - before.start) * LEAD_SHARE <= size
     return at - 1 if introduces and before.block is not pieces[at].block and is_short else at
 
 
-def _before(piece: _Piece, room: int) -> str:
-    """What is put in front of a piece."""
+def _prefix(piece: _Piece, room: int) -> str:
+    """The text that is put in front of an excerpt that begins with this piece."""
     if piece.inside:
         return piece.block.opening
     head = piece.block.head
     return head if len(head) * LEAD_SHARE <= room and len(head) + piece.end - piece.start <= room else ""
 
 
-def _after(piece: _Piece) -> str:
-    """What is put behind a piece: the end of a fence that is still open."""
+def _suffix(piece: _Piece) -> str:
+    """The text that is put behind an excerpt that ends with this piece: the end of a fence that is still open."""
     return piece.block.closing if piece.inside else ""
 
 
-def _last(pieces: list[_Piece], first: int, room: int) -> int:
-    """The last piece that fits behind the first one."""
+def _last_fitting(pieces: list[_Piece], first: int, room: int) -> int:
+    """The last piece that fits into ``room`` behind the piece ``first``."""
     start, _, block, _, _ = pieces[first]
-    limit = start + room - len(_before(pieces[first], room))
+    limit = start + room - len(_prefix(pieces[first], room))
     last = first
     for following in range(first + 1, len(pieces)):
         _, end, its_block, inside, is_cut = pieces[following]
@@ -421,8 +440,11 @@ def _has_options(text: str, block: _Block) -> bool:
 
 
 def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int]) -> list[_Piece]:
-    """The pieces of some blocks. A line that is too long is cut near the beginning, near the places ``near``, and in a
-    fence: no excerpt of this size reaches from there to others."""
+    """The pieces of blocks.
+
+    A line that is too long is cut into sentences only near the beginning, near the positions ``near``, and in a fence:
+    no excerpt of this size reaches from there to other parts of the line.
+    """
     beginnings: list[int] = []
     for block in blocks:
         content = text[block.start + len(block.opening) : block.end].lstrip()
@@ -447,7 +469,7 @@ def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int])
             block = _short_opening(block, size)
             room -= 2 * len(block.opening)  # it may be opened and closed
             inside = bool(block.opening)
-        for begin, stop in _lines(text, start + len(opening), end, bool(opening)):
+        for begin, stop in _line_spans(text, start + len(opening), end, bool(opening)):
             length = len(text[begin:stop].rstrip())
             if not length or (inside and stop == end and _FENCE.match(text, begin, stop)):
                 continue  # the end of a fence is put behind its last line
@@ -462,8 +484,8 @@ def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int])
     return pieces
 
 
-def _lines(text: str, start: int, end: int, is_code: bool) -> Iterator[tuple[int, int]]:
-    """The lines of a block; of a paragraph, each with those that go on with its sentences."""
+def _line_spans(text: str, start: int, end: int, is_code: bool) -> Iterator[tuple[int, int]]:
+    """The lines of a block. Lines of a paragraph that continue a sentence are one."""
     at = start
     for line in LINE.findall(text, start, end):
         at += len(line)
@@ -473,7 +495,7 @@ def _lines(text: str, start: int, end: int, is_code: bool) -> Iterator[tuple[int
 
 
 def _short_opening(block: _Block, size: int) -> _Block:
-    """A fenced block whose opening line is not too long for an excerpt: it is bare then, or left out."""
+    """A fenced block whose opening line is not too long for an excerpt: it is without its words, or empty."""
     mark = _FENCE.match(block.opening)
     if mark is None or len(block.opening) * LEAD_SHARE <= size:
         return block
@@ -482,7 +504,7 @@ def _short_opening(block: _Block, size: int) -> _Block:
 
 
 def _cut(text: str, line: _Piece, room: int) -> Iterator[_Piece]:
-    """The sentences of some lines; one that is too long is cut behind spaces and line ends."""
+    """The sentences of some lines. One that is too long is cut behind spaces and line ends."""
     at, line_end, block, inside, _ = line
     while at < line_end:
         sentence = _SENTENCE.search(text, at, line_end)

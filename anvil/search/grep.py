@@ -1,8 +1,8 @@
-"""Lines of the pages that contain an exact text or match a regular expression, in linear time.
+"""Lines of pages that contain an exact text or match a regular expression, in linear time.
 
 A pattern from a client must not stall a server. A fixed text is found by :meth:`str.find`. Regular expressions run in
 RE2, which does not backtrack. Its time per character is at worst proportional to the size of the pattern's automaton.
-That is limited, and a caller with a deadline matches a text in parts.
+That size is limited, and a caller with a deadline matches a text in parts.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ MAX_PATTERN_CHARS = 1_000
 MAX_PROGRAM_INSTRUCTIONS = 10_000
 """The size of a pattern's automaton; ``\\pL{1,20}`` has 9,000."""
 PART_CHARS = 8_192
-"""About so many characters are matched at once, so at worst half a second passes between two checks of a deadline."""
+"""Characters that are matched at once, about. So at worst half a second passes between two checks of a deadline."""
 MAX_REGEX_LINE_CHARS = 32_768
 """A longer line is matched in pieces: a match of a regular expression across two of them is not found."""
 
 READ_LITERALLY = "No line has this text as it stands, and regex is off, so it is not read as an expression."
 _EXPRESSION = lazy_pattern(r"[.\])][*+?]|\[[^\]]+\]|\\[bBdDsSwW.]|\w\||\(\?")
-"""What regular expressions have, and few texts."""
+"""Signs that regular expressions have, and few texts."""
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 
 def compile(pattern: str, *, regex: bool = False, ignore_case: bool = True) -> LineMatcher:
-    """The matcher for a pattern. Raises :class:`ConfigError` for one that is empty, too long or not valid."""
+    """The matcher for a pattern. Raises :class:`ConfigError` if the pattern is empty, too long or not valid."""
     if not pattern:
         raise ConfigError("pattern parameter is required")
     if len(pattern) > MAX_PATTERN_CHARS:
@@ -77,11 +77,11 @@ class _FixedText:
         return text.casefold() if self._ignore_case else text
 
     def parts(self, text: str) -> Iterator[tuple[int, str]]:
-        """The text in parts that :meth:`lines` takes little time for, each with the number of its first line."""
+        """The text in parts that take :meth:`lines` little time, each with the number of its first line."""
         yield 0, text
 
     def lines(self, text: str) -> Iterator[int]:
-        """The 0-based numbers of the lines that match, of a text whose lines end in a line feed."""
+        """The 0-based numbers of the lines that match. Lines of ``text`` end in a line feed."""
         folded = self._folded(text)  # has the same lines
         number, line_start = 0, 0
         while (at := folded.find(self._pattern, line_start)) >= 0:
@@ -92,7 +92,8 @@ class _FixedText:
                 return
 
     def spans(self, line: str) -> Iterator[tuple[int, int]]:
-        """The (start, end) of each match in one line. The first one takes no time for the others."""
+        """(start, end) of each match in a line, one after the other: a caller that wants the first one does not wait
+        for others."""
         folded = self._folded(line)
         place: Callable[[int], int] = int
         if len(folded) != len(line):  # "ß" folds to "ss"
@@ -158,7 +159,7 @@ LineMatcher: TypeAlias = _FixedText | _Regex
 
 
 def _characters(data: bytes) -> int:
-    """How many characters begin in a piece of UTF-8."""
+    """The number of characters that begin in a piece of UTF-8."""
     return len(data.translate(None, _CONTINUATION_BYTES))
 
 
@@ -179,11 +180,10 @@ CUT = "…"
 
 
 def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_root: Path | None = None) -> GrepResult:
-    """The matching lines of the requested pages, by path and line: the first ones, up to the last that :func:`bounded`
-    may leave.
+    """The first matching lines of the requested pages, by path and line, up to the last that :func:`bounded` may leave.
 
-    Matches are counted in all these pages, also after the limit. Raises :class:`NotFound` when no page is in the path.
-    ``matcher``: of the request's pattern.
+    Matches are counted in all these pages, also after the limit. ``matcher``: of the request's pattern. Raises
+    :class:`NotFound` if no page is in the path.
     """
     stop_at = time.monotonic() + TIME_LIMIT_S
     matches: list[GrepMatch] = []
@@ -212,7 +212,7 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
 
 
 def bounded(matches: Sequence[GrepMatch], request: GrepRequest) -> list[GrepMatch]:
-    """Those of the first matches that the answer has: after ``offset``, and within the limits, but at least one."""
+    """The matches that the answer shows: after ``offset``, and within the limits, but at least one."""
     shown: list[GrepMatch] = []
     chars = 0
     for match in matches[request.offset : request.offset + request.max_matches]:
@@ -224,6 +224,7 @@ def bounded(matches: Sequence[GrepMatch], request: GrepRequest) -> list[GrepMatc
 
 
 def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[StoredDocument]:
+    """The pages that ``path`` names: a folder, a glob or one page; all for None. Raises :class:`NotFound`."""
     if path is None:
         return list(reader.documents())
     if len(path) <= MAX_PATH_CHARS and is_unicode(path):
@@ -250,7 +251,7 @@ def _matching_lines(matcher: LineMatcher, text: str, stop_at: float) -> Iterator
 
 
 class _PageLines:
-    """A page's lines and their places."""
+    """The lines of a page and their sections."""
 
     def __init__(self, document: StoredDocument, text: str, reader: IndexReader) -> None:
         self.document, self._text, self._reader = document, text, reader
@@ -272,8 +273,11 @@ class _PageLines:
         return first_lines
 
     def place(self, number: int) -> tuple[str, int | None]:
-        """The breadcrumb and the source line of a 0-based line; None where a site has other lines than the source. Of
-        text from an included file: the line before it."""
+        """The breadcrumb and the source line of a 0-based line.
+
+        The line is None if a page of a site has other lines than its source. For text from an included file it is the
+        line before that text.
+        """
         section = self._sections[bisect.bisect_right(self._first_lines, number) - 1]
         first, last = section.start_line, section.end_line
         is_made = self.document.metadata.get("rendered") is True
@@ -301,7 +305,7 @@ class _PageLines:
 
 
 def _cut(line: str, start: int = 0) -> str:
-    """A line that is not too long; of another one, the part from ``start`` on."""
+    """A line of at most :data:`MAX_LINE_CHARS` as it is, a longer one cut from ``start`` on."""
     if len(line) <= MAX_LINE_CHARS:
         return line
     end = start + MAX_LINE_CHARS
@@ -309,7 +313,7 @@ def _cut(line: str, start: int = 0) -> str:
 
 
 def _first_match(line: str, matcher: LineMatcher, stop_at: float) -> int:
-    """Where a long line matches first; 0 for another one, and when the time is up."""
+    """The position of the first match in a long line; 0 in a shorter one, and when the time is up."""
     start = 0
     for _, part in matcher.parts(line) if len(line) > MAX_LINE_CHARS else ():
         still_wanted()

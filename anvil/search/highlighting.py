@@ -14,7 +14,7 @@ from anvil.text.query import STOP, beginning, bounded, pairs
 MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
 Spot = tuple[int, str]
-"""Where a word begins in a text, and its stem."""
+"""The position of a word in a text, and its stem."""
 _WORD = lazy_pattern(rf"[^\W{UNSPACED}]+|[{UNSPACED}]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
 _UNSPACED = lazy_pattern(f"[{UNSPACED}]")
@@ -22,8 +22,8 @@ _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
 
 def stem(word: str) -> str:
-    """A folded word without its English ending, roughly: ``caching`` and ``caches`` give the same; of a Greek or
-    Cyrillic word, its beginning."""
+    """A folded word without its English ending, roughly: ``caching`` and ``caches`` have the same stem. The stem of a
+    Greek or Cyrillic word is its beginning."""
     folded = word.casefold()
     if start := beginning(folded):
         return start
@@ -32,8 +32,8 @@ def stem(word: str) -> str:
 
 
 def query_stems(text: str) -> frozenset[str]:
-    """The stems of a query's words, without stop words and words of one or two letters; for Chinese, Japanese and
-    Korean, which have no spaces, pairs of characters."""
+    """The stems of a query's words, without stop words and words of one or two letters. Chinese, Japanese and Korean
+    have no spaces; there the stems are pairs of characters."""
     words = (
         word
         for word in word_pattern(text).findall(bounded(text))
@@ -43,12 +43,12 @@ def query_stems(text: str) -> frozenset[str]:
 
 
 def keys_of(word: str) -> tuple[str, ...]:
-    """The stem of a word, or the pairs of characters of one that is :func:`is_unspaced`."""
-    return _known_keys(word) if len(word) <= MAX_WORD_CHARACTERS else _known_keys.__wrapped__(word)
+    """The stem of a word, or the pairs of characters of a word that is :func:`is_unspaced`."""
+    return _cached_keys(word) if len(word) <= MAX_WORD_CHARACTERS else _cached_keys.__wrapped__(word)
 
 
 @lru_cache(4096)  # texts of one index have few different words
-def _known_keys(word: str) -> tuple[str, ...]:
+def _cached_keys(word: str) -> tuple[str, ...]:
     return tuple(pairs(word)) if is_unspaced(word) else (stem(word),)
 
 
@@ -63,13 +63,13 @@ def is_unspaced(word: str) -> bool:
 
 
 def matches_at(text: str, stems: Collection[str]) -> list[Spot]:
-    """The ``stems`` in a text, in its order, each with the place where its word begins."""
+    """The positions of words with one of the ``stems`` in a text, in its order."""
     folded, pattern = text.casefold(), word_pattern(text)
     has_pairs = not all(map(str.isascii, stems)) and any(map(is_unspaced, stems))
-    if has_pairs or len(folded) != len(text):  # places in one are not those in the other
+    if has_pairs or len(folded) != len(text):  # positions in the one are not those in the other
         return [(word.start(), key) for word in pattern.finditer(text) for key in keys_of(word[0]) if key in stems]
     spots = []
-    for prefix in stems:  # a stem is the beginning of a folded word, and few words begin like one
+    for prefix in stems:  # a stem is the beginning of a folded word, and few words begin with one
         at = folded.find(prefix)
         while at >= 0:
             end = at + 1
@@ -90,20 +90,20 @@ def _is_in_word(character: str) -> bool:
 def highlight(text: str, stems: Collection[str], style: Callable[[str], str]) -> str:
     """``text``, with ``style`` applied to each word whose stem is in ``stems``."""
 
-    def marked(match: re.Match[str]) -> str:
+    def styled(match: re.Match[str]) -> str:
         if is_unspaced(match[0]):
-            return _marked_run(match[0], stems, style)
+            return _highlight_run(match[0], stems, style)
         return style(match[0]) if stem(match[0]) in stems else match[0]
 
-    return word_pattern(text).sub(marked, text)
+    return word_pattern(text).sub(styled, text)
 
 
-def _marked_run(run: str, stems: Collection[str], style: Callable[[str], str]) -> str:
-    starts = [run[i : i + 2] in stems for i in range(len(run))]
-    hit = [run[i] in stems or starts[i] or (i > 0 and starts[i - 1]) for i in range(len(run))]
-    pieces = groupby(zip(run, hit, strict=True), key=lambda item: item[1])
-    joined = ((is_hit, "".join(character for character, _ in group)) for is_hit, group in pieces)
-    return "".join(style(text) if is_hit else text for is_hit, text in joined)
+def _highlight_run(run: str, stems: Collection[str], style: Callable[[str], str]) -> str:
+    starts_pair = [run[i : i + 2] in stems for i in range(len(run))]
+    is_match = [run[i] in stems or starts_pair[i] or (i > 0 and starts_pair[i - 1]) for i in range(len(run))]
+    groups = groupby(zip(run, is_match, strict=True), key=lambda item: item[1])
+    texts = ((matches, "".join(character for character, _ in group)) for matches, group in groups)
+    return "".join(style(text) if matches else text for matches, text in texts)
 
 
 def matched_words(text: str, stems: Collection[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Whole pages, single sections, and the list of pages, by the address a reader uses."""
+"""Whole pages, single sections and the list of pages, by path, breadcrumb, heading or anchor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChu
 from anvil.wording import closest_names, closest_note, closest_paths, first_of, full_heading, shown
 
 MAX_SHARING = 5
-"""Sections of one anchor that a message names."""
+"""Sections with the same anchor that a message names."""
 MAX_LISTED_CHARS = 4_000
 """Characters of the breadcrumbs and anchors that are listed for a heading without text of its own."""
 ENTRY_CHARS, TEXT_CHARS = 130, 3
@@ -30,7 +30,7 @@ ENTRY_CHARS, TEXT_CHARS = 130, 3
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A page and its sections, whose offsets count characters of its text."""
+    """A page and its sections. Offsets count characters of the page's text."""
 
     page: Page
     sections: tuple[Section, ...]
@@ -38,7 +38,7 @@ class Outline:
 
 
 def normalize_path(file_path: str, docs_root: Path | None) -> str:
-    """A page's path as the index spells it: relative to the docs root, POSIX, no leading ``/`` or ``./``.
+    """A page's path as in the index: relative to the docs root, POSIX, without a leading ``/`` or ``./``.
 
     An absolute path inside ``docs_root`` becomes relative. Raises :class:`NotFound` for a path outside of the folder.
     """
@@ -56,14 +56,14 @@ def normalize_path(file_path: str, docs_root: Path | None) -> str:
 
 
 def _inside(path: str, outside: NotFound) -> str:
-    plain = posixpath.normpath(path) if path else ""
-    if plain == ".." or plain.startswith("../"):
+    normalized = posixpath.normpath(path) if path else ""
+    if normalized == ".." or normalized.startswith("../"):
         raise outside
-    return "" if plain == "." else plain
+    return "" if normalized == "." else normalized
 
 
 def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument:
-    """The page at a path. Raises :class:`NotFound`, naming the closest paths."""
+    """The page at a path. Raises :class:`NotFound`, with the closest paths."""
     if len(file_path) > MAX_PATH_CHARS:
         raise NotFound(
             f"No page found at path: {shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
@@ -76,8 +76,8 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
 
 
 def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument | None:
-    """The page at a path; a listed path first, also if it looks like an absolute one. Raises :class:`NotFound` for a
-    path outside of the folder."""
+    """The page at a path, or None. A listed path goes first, also if it looks like an absolute one. Raises
+    :class:`NotFound` for a path outside of the folder."""
     if is_unicode(file_path) and (document := reader.document(file_path)):
         return document
     path = normalize_path(file_path, docs_root)
@@ -85,7 +85,7 @@ def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> St
 
 
 def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:
-    """A page with its chunks in document order. Raises :class:`NotFound`, naming the closest paths."""
+    """A page with its chunks in document order. Raises :class:`NotFound`, with the closest paths."""
     return outline(reader, file_path, docs_root).page
 
 
@@ -97,11 +97,11 @@ def has_page(reader: IndexReader, file_path: str, docs_root: Path | None = None)
 
 
 def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Outline:
-    """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
+    """A page with its sections. Raises :class:`NotFound`, with the closest paths."""
     document = find_document(reader, file_path, docs_root)
     sections, chunks = reader.sections(document.id), reader.page_chunks(document.id)
     total = sum(chunk.char_count for chunk in chunks)
-    page = Page(document.file_path, document.title, document.last_modified, total, chunks, _listed(sections))
+    page = Page(document.file_path, document.title, document.last_modified, total, chunks, _page_sections(sections))
     return Outline(page, sections, document.url)
 
 
@@ -112,20 +112,22 @@ def get_section(
     include_children: bool = False,
     docs_root: Path | None = None,
 ) -> SectionText:
-    """The text under one heading, whole, however it was cut into chunks; of a part (``[part 2/3]``), that part.
+    """The whole text under one heading, however it was cut into chunks; for a part (``[part 2/3]``), the text of that
+    part.
 
-    ``heading_path`` is a breadcrumb, with or without the page's title in front; where it is none, an anchor, or a
-    heading's text or the end of a breadcrumb that only one section has. ``include_children`` runs on to the next
-    heading of the same or a higher level. Raises :class:`NotFound`, naming the closest breadcrumbs.
+    ``heading_path`` is a breadcrumb, with or without the page's title in front. Otherwise it is an anchor, the text of
+    a heading, or the end of a breadcrumb that only one section has. ``include_children``: up to the next heading of the
+    same or a higher level. Raises :class:`NotFound`, with the closest breadcrumbs.
     """
     document = find_document(reader, file_path, docs_root)
     sections = reader.sections(document.id)
     chunks = reader.page_chunks(document.id)
-    bounded = len(heading_path) <= MAX_PATH_CHARS or any(heading_path == s.heading_path for s in sections)
-    address = _address(heading_path, document.title, sections, chunks) if bounded else None
-    if address is None:
+    # No address but a breadcrumb of the page is longer than a path, and comparing takes time.
+    is_comparable = len(heading_path) <= MAX_PATH_CHARS or any(heading_path == s.heading_path for s in sections)
+    found = _find_address(heading_path, document.title, sections, chunks) if is_comparable else None
+    if found is None:
         raise _no_section(document, heading_path, sections)
-    section, part = address
+    section, part = found
     text = page_text(chunks)
     last = last_of(section, sections) if include_children else section
     start, end, first_line, last_line = section.start, last.end, section.start_line, last.end_line
@@ -138,7 +140,7 @@ def get_section(
         if not include_children:
             end = start + part.char_count
     content = text[start:end]
-    place = ChunkMetadata(
+    metadata = ChunkMetadata(
         document.file_path,
         part.heading_path if part else section.heading_path,
         section.heading_level,
@@ -152,35 +154,35 @@ def get_section(
     below: Sequence[Section] = ()
     if not (include_children or part or under_heading(content).strip()):
         below = sections[section.ordinal + 1 : last_of(section, sections).ordinal + 1]
-    return SectionText(content, place, document.title, _listed(below))
+    return SectionText(content, metadata, document.title, _page_sections(below))
 
 
-def _listed(sections: Iterable[Section]) -> tuple[PageSection, ...]:
+def _page_sections(sections: Iterable[Section]) -> tuple[PageSection, ...]:
     return tuple(
         PageSection(s.heading_path, s.heading_level, s.anchor, s.start_line, s.end - s.start) for s in sections
     )
 
 
 def _no_section(document: StoredDocument, heading_path: str, sections: tuple[Section, ...]) -> NotFound:
-    """The error for a heading that is none or that several sections have."""
+    """The error for a heading that no section has, or an anchor that several sections have."""
     sharing = [section.heading_path for section in sections if _is_anchor(section, heading_path)]
     near = sharing or closest_headings(heading_path[:MAX_PATH_CHARS], sections)
-    named = [full_heading(document.title, path) for path in near]
+    names = [full_heading(document.title, path) for path in near]
     if sharing:
         return NotFound(
             f"{len(sharing)} sections of {document.file_path} have the anchor {shown(heading_path)}: "
-            f"{first_of(named, MAX_SHARING)}. Give one of these as heading_path."
+            f"{first_of(names, MAX_SHARING)}. Give one of these as heading_path."
         )
     return NotFound(
         f"No section found at heading: {shown(heading_path)} in {document.file_path}. "
-        "Use get_page to see available sections." + closest_note(named, "; ")
+        "Use get_page to see available sections." + closest_note(names, "; ")
     )
 
 
-def _address(
+def _find_address(
     address: str, title: str, sections: Sequence[Section], chunks: Sequence[PageChunk] = ()
 ) -> tuple[Section, PageChunk | None] | None:
-    """The section that ``address`` means, and its part where it names one of the ``chunks``; None when nothing fits.
+    """The section that ``address`` means, and its part if it names one of the ``chunks``; None if nothing fits.
 
     The exact breadcrumb goes before all else.
     """
@@ -188,9 +190,9 @@ def _address(
     untitled = address.removeprefix(title + SEPARATOR) if title else address
     if title and (address == title or address.startswith(f"{title} [part ")):
         untitled = ROOT + address.removeprefix(title)
-    spelled = list(dict.fromkeys((address, untitled)))
+    spellings = list(dict.fromkeys((address, untitled)))
     by_path = {section.heading_path: section for section in sections}
-    for path in spelled:
+    for path in spellings:
         if path in by_path:
             return by_path[path], None
         part = _PART.fullmatch(path)
@@ -198,7 +200,7 @@ def _address(
             chunk = next((chunk for chunk in chunks if chunk.heading_path == path), None)
             if chunk is not None:
                 return by_path[part[1]], chunk
-    for path in spelled:
+    for path in spellings:
         for fits in _ADDRESSES:
             fitting = [section for section in sections if fits(section, path)]
             if len(fitting) == 1:
@@ -220,17 +222,17 @@ _ADDRESSES: tuple[Callable[[Section, str], bool], ...] = (
     lambda section, text: section.heading_level > 0 and section.title == text,
     lambda section, text: section.heading_path.endswith(SEPARATOR + text),
 )
-"""What an address may be where it is no breadcrumb, the most exact first."""
+"""What an address may be besides a breadcrumb, the most exact first."""
 _PART = re.compile(r"(.*) \[part \d+/\d+\]", re.DOTALL)
 
 
 def page_text(chunks: tuple[PageChunk, ...]) -> str:
-    """The page's text: its chunks, joined."""
+    """The text of a page: its chunks, joined."""
     return "".join(chunk.content for chunk in chunks)
 
 
 def last_of(section: Section, sections: tuple[Section, ...]) -> Section:
-    """The last of a section's descendants, or itself."""
+    """The last descendant of a section; itself without any."""
     last = section
     for follower in sections[section.ordinal + 1 :]:
         if section.heading_level == 0 or follower.heading_level <= section.heading_level:
@@ -240,7 +242,8 @@ def last_of(section: Section, sections: tuple[Section, ...]) -> Section:
 
 
 def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[str]:
-    """Up to three breadcrumbs near ``heading_path``; first the only one that ends in exactly its last heading."""
+    """Up to three breadcrumbs that are like ``heading_path``, first the only one that ends in exactly its last
+    heading."""
     paths = [section.heading_path for section in sections]
     leaf = heading_path.rsplit(SEPARATOR, 1)[-1]
     exact = [p for p in paths if p == heading_path or p.endswith(SEPARATOR + heading_path)]
@@ -252,8 +255,8 @@ def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[s
 
 
 def bounded_page(page: Page, offset: int, max_chars: int | None) -> Page:
-    """The chunks of a page from the one with the character ``offset`` on: of ``max_chars`` characters together, but at
-    least one."""
+    """A page with its chunks from the character ``offset`` on: at most ``max_chars`` characters, but at least one
+    chunk."""
     ends = list(itertools.accumulate(chunk.char_count for chunk in page.chunks))
     first = bisect.bisect_right(ends, max(0, offset))
     begin = ends[first - 1] if first else 0
@@ -262,8 +265,8 @@ def bounded_page(page: Page, offset: int, max_chars: int | None) -> Page:
 
 
 def bounded_section(section: SectionText, offset: int, max_chars: int | None) -> SectionText:
-    """The text of a section from the character ``offset`` on, as :func:`text_part` cuts it, and the first of the
-    sections below it, in what room is left."""
+    """A section with its text from the character ``offset`` on, cut as :func:`text_part` does. The sections below it
+    are listed as far as there is room."""
     content, next_offset = text_part(section.content, offset, max_chars)
     room = MAX_LISTED_CHARS if max_chars is None else min(MAX_LISTED_CHARS, max_chars - len(content))
     sizes = itertools.accumulate(len(below.heading_path) + len(below.anchor) for below in section.sections)
@@ -272,8 +275,10 @@ def bounded_section(section: SectionText, offset: int, max_chars: int | None) ->
 
 
 def text_part(text: str, offset: int, max_chars: int | None) -> tuple[str, int | None]:
-    """A text from the character ``offset`` on: at most ``max_chars`` characters, whole lines where the first line is
-    not longer; and the offset of the next part, None at the end."""
+    """A text from the character ``offset`` on, and the offset of the next part, None at the end.
+
+    It has at most ``max_chars`` characters, and ends with a whole line unless its first line is longer.
+    """
     part = text[max(0, offset) :]
     if max_chars is None or len(part) <= max_chars:
         return part, None
@@ -319,5 +324,5 @@ def _listed_chars(page: PageSummary) -> int:
 
 def find_section(address: str, title: str, sections: tuple[Section, ...]) -> Section | None:
     """The section of a page that ``address`` means: breadcrumb, anchor or heading, as in :func:`get_section`."""
-    match = _address(address, title, sections) if len(address) <= MAX_PATH_CHARS else None
+    match = _find_address(address, title, sections) if len(address) <= MAX_PATH_CHARS else None
     return match[0] if match else None

@@ -1,7 +1,7 @@
 """Ranking: exact scores of the candidates of an index.
 
-The best chunks by words and the best by vectors are candidates. Only these few are scored, in the same way for a file,
-a library and Milvus, which differ in their :class:`CandidateIndex`. Row ids identify chunks.
+Candidates are the best chunks by words and the best by vectors. Only these few are scored, in the same way for a file,
+a library and Milvus. Each of these has its own :class:`CandidateIndex`. Row ids identify chunks.
 
 The parameters were chosen on 151 queries over six documentation sets. They do not help on each;
 docs/performance-method.md has the measurement and its limits.
@@ -26,16 +26,21 @@ from anvil.text.link_popularity import PageLinks
 from anvil.text.query import Stemmer
 
 Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
-"""Token -> number of times in a title, breadcrumb, content and derived terms, at least for the tokens of a query."""
+"""Token -> number of times in title, breadcrumb, content and derived terms, at least for the tokens of a query."""
 FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
-"""Of title, breadcrumb, content, and derived terms with the words of the path."""
+"""Weights of title, breadcrumb, content, and derived terms with the words of the path."""
 K1, B = 1.2, 0.75
+"""The usual parameters of BM25: how soon more occurrences of a word stop to count, and how much a long chunk loses."""
 FEW_CHUNKS = 1000
-"""With fewer chunks, words are weighed as in an index of so many. Else those that a question has beyond the text weigh
-most: of 202 questions to five pages of their documentation, the right result of 17 was called unlikely, and of 11 with
-this; of 584 that other documentation answers, all results of 571 and of 566."""
+"""An index with fewer chunks weighs words as if it had so many.
+
+In a small index each word is in a large share of the chunks, so the words of a question that are in no text would weigh
+most. Measured with 202 questions to five pages of their documentation: the right result of 17 was called unlikely, and
+of 11 with this limit. Of 584 questions that other documentation answers, all results of 571 were called unlikely, and
+of 566 with this limit.
+"""
 DERIVED_SHARE = FIELD_WEIGHTS[3] * (1 + K1) / (FIELD_WEIGHTS[3] + K1)
-"""Score of a derived term that a section has once, as a share of that of a word that it has once in its content."""
+"""Score of a derived term that a section has once, as a share of the score of a word that is once in its content."""
 MISSING_PAIR_SHARE = 0.5
 """Weight of a pair of CJK characters that no text has: every second pair of a question stands across two words."""
 DENSE_WEIGHT = 0.5
@@ -47,27 +52,29 @@ HEADING_WEIGHT = 0.3
 LINK_WEIGHT = 0.4
 """Weight of the share of the query that is in the texts of the links to the page."""
 POPULAR_WEIGHT = 0.2
-"""Weight of the popularity of the page: how many others link to it."""
+"""Weight of the popularity of the page: how many other pages link to it."""
 PAGE_WEIGHT, SEMANTIC_PAGE_WEIGHT = 1.0, 0.5
 """Weight of the mean vector of the page, in hybrid and in semantic mode; the best window of the chunk has 1."""
 NEIGHBOUR_WEIGHT, NEIGHBOURS = 0.2, 3
-"""Weight of the mean nearness of the next best sections of a page by vectors, and how many of them count: a page on the
-subject has several, a page that mentions it has one."""
+"""Weight of the mean similarity of the next best sections of a page, and how many of them count. A page on the subject
+has several similar sections, a page that mentions it has one."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
-"""How far the score of a section is raised toward that of the page's best one, and how many sections of a page."""
+"""How far the score of a section is raised toward the score of the page's best one, and for how many sections of a
+page."""
 
 PASSAGE_WEIGHT, FULL_SPREAD = 0.25, 0.2
-"""Weight of a passage that is read again, where all else together has 1; and how far the best and the worst passage lie
-apart for the whole of it. Both were chosen as docs/performance-method.md says."""
+"""Weight of a passage that is read again, where all else together has 1; and the difference between the best and the
+worst passage from which on the whole weight counts. Both were chosen as docs/performance-method.md says."""
 MAX_READ = 10
-"""How many results are read again. At most three of a page found a little more pages, and fewer sections."""
+"""Results that are read again. Taking at most three of a page found a few more pages, and fewer sections."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreParts:
-    """The summands of a hit's score. ``words`` and ``heading`` are those of the keyword search, ``vectors`` that of the
-    semantic one, ``links`` that of the links to the page, ``passage`` that of the passage when it is read again, and
-    ``page`` that of the best section of the page. A semantic search has one summand, a cosine.
+    """The summands of a hit's score. A semantic search has one summand, a cosine.
+
+    ``words`` and ``heading`` come from the keyword search, ``vectors`` from the semantic one, ``links`` from the links
+    to the page. ``passage`` comes from the passage when it is read again, ``page`` from the best section of the page.
     """
 
     words: float
@@ -79,8 +86,8 @@ class ScoreParts:
 
 
 def idf(frequency: int, total: int) -> float:
-    """Inverse document frequency of a term in ``frequency`` of ``total`` chunks, never negative (Lucene's form). Of few
-    chunks each word is in a large share, so ``total`` is at least ``FEW_CHUNKS``."""
+    """Inverse document frequency of a term in ``frequency`` of ``total`` chunks (Lucene's form, never negative).
+    ``total`` is at least ``FEW_CHUNKS``."""
     return math.log(1 + (max(total, FEW_CHUNKS) - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -120,12 +127,13 @@ def fuse(
     pages: Sequence[int],
     perfect: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A score in 0..1 for each candidate (n,), and its summands (n, 4): words, heading, vectors and links (None:
-    without). ``links`` (n, 2) are the share of the query in the links to its page, and the page's popularity.
+    """A score in 0..1 for each candidate (n,), and its summands (n, 4): words, heading, vectors and links.
 
-    ``lexical`` is divided by that of the best candidate. Where that one has less than ``GOOD_MATCH`` of ``perfect``,
-    the score of a perfect match, words tell little about which page answers, so vectors decide more between the pages
-    (``pages``: of each candidate), but not between the sections of a page. ``dense`` is in 0..1.
+    ``lexical`` (n,) is divided by its largest value. If that is below ``GOOD_MATCH`` of ``perfect``, the score of a
+    perfect match, words tell little about which page answers. Vectors then decide more between the pages, but not
+    between the sections of a page. ``pages``: the page of each candidate. ``dense`` (n,) is in 0..1; None without
+    vectors. ``links`` (n, 2): the share of the query in the links to the page, and the page's popularity; None without
+    links.
     """
     best = lexical.max(initial=0.0)
     words, heading = lexical / best if best > 0 else lexical, HEADING_WEIGHT * coverage
@@ -133,18 +141,21 @@ def fuse(
     if links is not None:
         linked, full = links @ (LINK_WEIGHT, POPULAR_WEIGHT), full + LINK_WEIGHT + POPULAR_WEIGHT
     if dense is not None:
-        vectors = DENSE_WEIGHT * dense + NEIGHBOUR_WEIGHT * _neighbours(dense, pages)
+        vectors = DENSE_WEIGHT * dense + NEIGHBOUR_WEIGHT * _neighbour_means(dense, pages)
         full += DENSE_WEIGHT + NEIGHBOUR_WEIGHT
         good = GOOD_MATCH * perfect
-        words = _less(words, pages, 1 - min(best, good) / good if good > 0 else 0.0)
+        words = _without_share_of_best(words, pages, 1 - min(best, good) / good if good > 0 else 0.0)
     summands = np.stack((words, heading, vectors, linked), axis=1) / full
     return (words + heading + vectors + linked) / full, summands
 
 
 def with_passages(scores: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Scores with those of passages, and the summands of the passages. The first results have the
-    ``values`` of :class:`anvil.embedding.passages.PassageScorer`; the lowest becomes 0, as only differences within one
-    question mean something, and the highest 1, or less if all are nearly equal. A result without a value has 0."""
+    """Scores with the summands of passages, and these summands.
+
+    ``scores``: of the results, best first. ``values``: those of :class:`anvil.embedding.passages.PassageScorer` for the
+    first results. Only differences within one question mean something: the lowest value becomes 0, and the highest 1,
+    or less if all are nearly equal. A result without a value has 0.
+    """
     full, lowest = 1 + PASSAGE_WEIGHT, min(values)
     spread = max(max(values) - lowest, FULL_SPREAD)
     summands = [PASSAGE_WEIGHT / full * (value - lowest) / spread for value in values]
@@ -152,9 +163,9 @@ def with_passages(scores: Sequence[float], values: Sequence[float]) -> tuple[lis
     return [score / full + summand for score, summand in zip(scores, summands, strict=True)], summands
 
 
-def _neighbours(dense: NDArray[np.float64], pages: Sequence[int]) -> NDArray[np.float64]:
-    """The mean of the next best ``NEIGHBOURS`` values of ``dense`` in the page of each candidate, after its best; one
-    that is missing counts as 0."""
+def _neighbour_means(dense: NDArray[np.float64], pages: Sequence[int]) -> NDArray[np.float64]:
+    """The mean of the next best ``NEIGHBOURS`` values of ``dense`` in the page of each candidate, without its best one.
+    A value that is missing counts as 0."""
     by_page: dict[int, list[float]] = {}
     for page, value in zip(pages, dense.tolist(), strict=True):
         by_page.setdefault(page, []).append(value)
@@ -162,8 +173,8 @@ def _neighbours(dense: NDArray[np.float64], pages: Sequence[int]) -> NDArray[np.
     return np.array([means[page] for page in pages], np.float64)
 
 
-def _less(words: NDArray[np.float64], pages: Sequence[int], missing: float) -> NDArray[np.float64]:
-    """``words`` without the share ``missing`` of the best section of each page, so that the order in a page stays."""
+def _without_share_of_best(words: NDArray[np.float64], pages: Sequence[int], missing: float) -> NDArray[np.float64]:
+    """``words`` less the share ``missing`` of the best section of the same page, so the order within a page stays."""
     if not missing:
         return words
     best_of_page: dict[int, float] = {}
@@ -179,7 +190,7 @@ def normalize(scores: NDArray[np.floating], mean: float, peak: float) -> NDArray
 
 
 def boost_siblings(scores: Sequence[float], pages: Sequence[int]) -> list[float]:
-    """Raise the scores of the best sections of each page toward that of its best one.
+    """Raise the scores of the best sections of each page toward the score of its best one.
 
     A page that matches well often does so in several sections. The order of the pages by their best section does not
     change. ``scores``, ``pages`` and the result have the same order.
@@ -197,32 +208,36 @@ def boost_siblings(scores: Sequence[float], pages: Sequence[int]) -> list[float]
 
 
 CANDIDATES = 20
-"""Candidates by words, and by vectors; more of them changed no result that mattered."""
+"""Candidates by words, and as many by vectors; more of them changed no result that mattered."""
 ENOUGH = 20
-"""Candidates by words, if so many chunks have one: the most results a search can return."""
+"""Candidates by rare words with which the other words are not looked up: the most results that a search can return."""
 MAX_POSTINGS = 1000
-"""Entries of the keyword index that are read for candidates: rarest words first, the others only score."""
+"""Entries of the keyword index that are read for candidates, rarest words first. The other words only score."""
 MAX_FILTERED_POSTINGS = 10_000
-"""The same where a filter lets only some of the entries through."""
+"""The same limit with a filter, which lets only some of the entries through."""
 MAX_WHOLE = 400
-"""A filter that lets through no more chunks than this makes all of them candidates."""
+"""If a filter lets through no more chunks than this, all of them are candidates."""
 NO_VECTOR = -0.999
 """No text has a lower cosine; a chunk without vectors has -1."""
 SCORE_DIGITS = 6
-"""Scores are rounded before they are compared: one text has one score, wherever in a block of vectors it is."""
+"""Scores are rounded before they are compared. The last bits of a cosine depend on where in a block of vectors it is
+computed, and equal texts must have equal scores."""
 
 
 class RowSet(Protocol):
-    """The chunks that hold a phrase. The length may count only those that were looked up."""
+    """The chunks that have a phrase. The length may count only those that were looked up."""
 
     def __contains__(self, row: object, /) -> bool: ...
 
     def __len__(self) -> int: ...
 
 
-class Nearness(NamedTuple):
-    """Candidates in the order of the index; how near each is to a query with its page (n,), rounded, and the page's
-    cosine alone (n,); and the mean and the highest of the former over all chunks."""
+class NearCandidates(NamedTuple):
+    """Candidates in the order of the index, with their similarities to a query.
+
+    ``similarities`` (n,): of each chunk together with its page, rounded. ``pages`` (n,): the cosine of the page alone.
+    ``mean`` and ``peak``: the mean and the highest similarity over all chunks of the index.
+    """
 
     rows: list[int]
     similarities: NDArray[np.float64]
@@ -231,8 +246,8 @@ class Nearness(NamedTuple):
     peak: float
 
 
-class Ranked(NamedTuple):
-    """A result: its score, the row of its chunk, what words, heading, vectors and links add to the score, and the
+class RankedChunk(NamedTuple):
+    """A chunk in a ranking: its score, its row, what words, heading, vectors and links add to the score, and the
     evidence that it answers."""
 
     score: float
@@ -241,8 +256,8 @@ class Ranked(NamedTuple):
     evidence: MatchEvidence
 
 
-class Near(NamedTuple):
-    """A chunk, its cosine to a query, rounded, and its page's."""
+class NearChunk(NamedTuple):
+    """A chunk, its cosine to a query, rounded, and the cosine of its page."""
 
     row: int
     cosine: float
@@ -250,8 +265,10 @@ class Near(NamedTuple):
 
 
 class CandidateIndex(Protocol):
-    """The chunks of one index, as the ranking needs them. A ``selection`` is the chunks that pass a filter, in a form
-    of the index's own; None means all."""
+    """The chunks of one index, as the ranking needs them.
+
+    A ``selection`` is the set of chunks that pass a filter, in a form of the index's own; None means all.
+    """
 
     stem: Stemmer
     average_length: float
@@ -259,7 +276,7 @@ class CandidateIndex(Protocol):
 
     @property
     def links(self) -> PageLinks | None:
-        """The links between its pages; None where they are not known, or there are none."""
+        """The links between the pages; None if they are not known, or if there are none."""
 
     @property
     def page_factors(self) -> PageFactors:
@@ -269,16 +286,17 @@ class CandidateIndex(Protocol):
         """How many chunks a selection has."""
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
-        """Token -> how many chunks hold it. ``words``: token -> the word it came from."""
+        """Token -> how many chunks have it. ``words``: token -> the word that it came from."""
 
     def words_from(self, first: str) -> Iterable[tuple[str, int]]:
-        """(token, number of chunks with it) of the tokens that begin with ``first``; none where they are not known."""
+        """(token, number of chunks with it) of the tokens that begin with ``first``; none if the index cannot list
+        them."""
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
-        """Phrase -> the chunks that hold it."""
+        """Phrase -> the chunks that have it."""
 
     def matching(self, words: Sequence[str], count: int, selection: Any) -> list[int]:
-        """Rows of the ``count`` selected chunks that fit words and phrases best by BM25."""
+        """Rows of the ``count`` selected chunks that match the words and phrases best, by BM25."""
 
     def rows_in(self, selection: Any) -> Collection[int]:
         """Rows of all selected chunks."""
@@ -289,13 +307,19 @@ class CandidateIndex(Protocol):
     def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
         """Row -> its searched text."""
 
-    def with_nearest(self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: Any) -> Nearness:
-        """The rows ``named`` and the ``count`` selected ones nearest to ``vector`` with their page (ties included)."""
+    def with_nearest(
+        self, vector: NDArray[np.float32], word_rows: Collection[int], count: int, selection: Any
+    ) -> NearCandidates:
+        """The chunks ``word_rows`` and the ``count`` selected chunks that are nearest to ``vector``, each with its
+        page. Those that tie with the last of them are included."""
 
 
-class Weights(NamedTuple):
-    """A parsed query; token -> the number of chunks with it; token -> its weight, for tokens that occur; and whether
-    the query is about versions or changes."""
+class QueryWeights(NamedTuple):
+    """A query with the weights of its words in an index.
+
+    ``frequencies``: token -> the number of chunks with it. ``tokens``: token -> its weight, for tokens that occur.
+    ``about_records``: the query is about versions or changes.
+    """
 
     query: lexicon.Query
     frequencies: dict[str, int]
@@ -312,8 +336,8 @@ class Weights(NamedTuple):
         }
 
 
-def weights(index: CandidateIndex, text: str) -> Weights:
-    """The weight of each word of a query in this index."""
+def query_weights(index: CandidateIndex, text: str) -> QueryWeights:
+    """The query, parsed, with the weight of each of its words in this index."""
     query = lexicon.parse_query(text, index.stem)
     frequencies = index.frequencies({token: word for token, (_, word) in query.terms.items()})
     total = index.count()
@@ -322,21 +346,22 @@ def weights(index: CandidateIndex, text: str) -> Weights:
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
-    return Weights(query, frequencies, tokens, asks_for_records(text))
+    return QueryWeights(query, frequencies, tokens, asks_for_records(text))
 
 
 def rank(
-    index: CandidateIndex, query_weights: Weights, vector: NDArray[np.float32] | None, selection: Any, count: int
-) -> list[Ranked]:
-    """The candidates for a query, best first: at least ``count`` by words and by ``vector``, where so many exist."""
-    phrases = _phrases(index, query_weights)
-    named = _keyword_candidates(index, query_weights, phrases, selection, count)
+    index: CandidateIndex, query_weights: QueryWeights, vector: NDArray[np.float32] | None, selection: Any, count: int
+) -> list[RankedChunk]:
+    """The candidates for a query, best first: at least ``count`` by words and ``count`` by ``vector``, if the index has
+    so many. Without a vector, chunks without any of the words are no results."""
+    phrases = _phrase_weights(index, query_weights)
+    word_rows = _keyword_candidates(index, query_weights, phrases, selection, count)
     dense = None
     if vector is None:
-        rows = index.in_order(named)
+        rows = index.in_order(word_rows)
     else:
-        nearness = index.with_nearest(vector, named, count, selection)
-        rows, dense = nearness.rows, normalize(nearness.similarities, nearness.mean, nearness.peak)
+        near = index.with_nearest(vector, word_rows, count, selection)
+        rows, dense = near.rows, normalize(near.similarities, near.mean, near.peak)
     if not rows:
         return []
     lexical, coverage = _keyword_scores(index, rows, query_weights.tokens, list(phrases.values()))
@@ -346,40 +371,43 @@ def rank(
         lexical, coverage = lexical[matches], coverage[matches]
         cosines: list[tuple[float, float] | None] = [None] * len(rows)
     else:
-        cosines = _cosines(nearness.similarities - PAGE_WEIGHT * nearness.pages, nearness.pages)
+        cosines = _cosine_pairs(near.similarities - PAGE_WEIGHT * near.pages, near.pages)
     perfect = _perfect_score(index, query_weights, phrases)
     evidence = _evidence(query_weights, perfect, lexical, cosines)
     pages = [row >> table_rows.CHUNK_BITS for row in rows]
-    links = _links(index, pages, query_weights.tokens)
+    links = _link_scores(index, pages, query_weights.tokens)
     fused, summands = fuse(lexical, coverage, dense, links, pages, perfect)
     factors = index.page_factors
-    if of_pages := factors.about_records if query_weights.about_records else factors.usual:
-        fused = fused * [of_pages.get(page, 1.0) for page in pages]
+    if factor_of := factors.about_records if query_weights.about_records else factors.usual:
+        fused = fused * [factor_of.get(page, 1.0) for page in pages]
     scores = fused.tolist()
     if dense is not None:
         scores = boost_siblings(scores, pages)
     results = (
-        Ranked(round(score, SCORE_DIGITS), row, parts, proof)
+        RankedChunk(round(score, SCORE_DIGITS), row, parts, proof)
         for score, row, parts, proof in zip(scores, rows, summands.tolist(), evidence, strict=True)
     )
     return sorted(results, key=lambda result: -result.score)  # stable: of equal scores the first in the index
 
 
-def by_cosine(index: CandidateIndex, query_weights: Weights, chunks: Iterable[Near], count: int) -> list[Ranked]:
-    """The ``count`` nearest of ``chunks`` with a share of their pages, nearest first; their words are evidence only."""
+def by_cosine(
+    index: CandidateIndex, query_weights: QueryWeights, chunks: Iterable[NearChunk], count: int
+) -> list[RankedChunk]:
+    """The ``count`` nearest of ``chunks``, by their cosines and a share of their pages' cosines. Words are evidence
+    only."""
     nearest = sorted(chunks, key=lambda near: -near.cosine - SEMANTIC_PAGE_WEIGHT * near.page)[:count]  # stable
-    phrases = _phrases(index, query_weights)
+    phrases = _phrase_weights(index, query_weights)
     lexical, _ = _keyword_scores(index, [near.row for near in nearest], query_weights.tokens, list(phrases.values()))
     perfect = _perfect_score(index, query_weights, phrases)
     evidence = _evidence(query_weights, perfect, lexical, [(near.cosine, near.page) for near in nearest])
     return [
-        Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine, 0.0], proof)
+        RankedChunk(near.cosine, near.row, [0.0, 0.0, near.cosine, 0.0], proof)
         for near, proof in zip(nearest, evidence, strict=True)
     ]
 
 
-def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[RowSet, float]]:
-    """Phrase -> the chunks that hold it and its weight, of those that occur."""
+def _phrase_weights(index: CandidateIndex, query_weights: QueryWeights) -> dict[str, tuple[RowSet, float]]:
+    """Phrase -> the chunks that have it and its weight, for the phrases that occur."""
     total = index.count()
     return {
         phrase: (holders, query_weights.query.phrases[phrase] * idf(len(holders), total))
@@ -388,9 +416,14 @@ def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[R
     }
 
 
-def _perfect_score(index: CandidateIndex, query_weights: Weights, phrases: Mapping[str, tuple[RowSet, float]]) -> float:
-    """The BM25F that a section with all words and phrases of the query approaches. A word that occurs nowhere counts as
-    the rarest of all. A pair of CJK characters is a derived term, of which a section has each once."""
+def _perfect_score(
+    index: CandidateIndex, query_weights: QueryWeights, phrases: Mapping[str, tuple[RowSet, float]]
+) -> float:
+    """The BM25F that a section with all words and phrases of the query approaches.
+
+    A word that occurs nowhere counts as the rarest of all. A pair of CJK characters is a derived term, which a section
+    has once.
+    """
     share = {token: DERIVED_SHARE if lexicon.is_cjk(token) else 1.0 for token in query_weights.query.terms}
     of_known = sum(share[token] * weight for token, weight in query_weights.tokens.items())
     missing = sum(share[token] * weight for token, weight in query_weights.missing.items())
@@ -399,12 +432,13 @@ def _perfect_score(index: CandidateIndex, query_weights: Weights, phrases: Mappi
 
 
 def _evidence(
-    query_weights: Weights,
+    query_weights: QueryWeights,
     perfect: float,
     lexical: NDArray[np.float64],
     cosines: Iterable[tuple[float, float] | None],
 ) -> list[MatchEvidence]:
-    """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
+    """The evidence for each row. ``lexical`` (n,): BM25F. ``cosines``: of the section and of its page, if it has
+    vectors."""
     terms = query_weights.query.terms
     unknown = sum(query_weights.missing.values()) / (sum(weight for weight, _ in terms.values()) or 1.0)
     shares = (lexical / (perfect or 1.0)).tolist()
@@ -414,16 +448,18 @@ def _evidence(
     ]
 
 
-def _cosines(own: NDArray[np.float64], pages: NDArray[np.float64]) -> list[tuple[float, float] | None]:
-    """Cosines as pairs of a section's own and its page's; None for a section without vectors."""
+def _cosine_pairs(own: NDArray[np.float64], pages: NDArray[np.float64]) -> list[tuple[float, float] | None]:
+    """Cosines as pairs of section and page; None for a section without vectors."""
     return [
         (a, b) if a > NO_VECTOR else None for a, b in zip(own.round(SCORE_DIGITS).tolist(), pages.tolist(), strict=True)
     ]
 
 
 def _keyword_candidates(
-    index: CandidateIndex, query_weights: Weights, phrases: Iterable[str], selection: Any, count: int
+    index: CandidateIndex, query_weights: QueryWeights, phrases: Iterable[str], selection: Any, count: int
 ) -> Collection[int]:
+    """Rows of the candidates by words: all chunks if there are few, else those with the rarest words and the
+    phrases."""
     if index.count(selection) <= MAX_WHOLE:
         return index.rows_in(selection)
     frequencies = query_weights.frequencies
@@ -433,7 +469,7 @@ def _keyword_candidates(
     limit = MAX_POSTINGS if selection is None else MAX_FILTERED_POSTINGS
     affordable = max(int((costs <= limit).sum()), 1)
     rows: list[int] = []
-    for size in sorted({min(affordable, len(words)), len(words)}):  # all words, when the rare ones name too few
+    for size in sorted({min(affordable, len(words)), len(words)}):  # all words, where the rare ones find too few chunks
         terms = [*words[:size], *phrases]
         if terms and len(rows) < min(count, ENOUGH):
             rows = index.matching(terms, count, selection)
@@ -456,11 +492,13 @@ def _keyword_scores(
     return pairs[:, 0], pairs[:, 1]
 
 
-def _links(index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, float]) -> NDArray[np.float64] | None:
-    """How much of a query the links to each page cover, and its popularity (n, 2)."""
+def _link_scores(
+    index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, float]
+) -> NDArray[np.float64] | None:
+    """How much of a query the links to each page cover, and the popularity of the page (n, 2)."""
     links = index.links
     if links is None:
         return None
     heading_counts = index.stem.heading_counts
-    known = {page: (links.coverage(page, tokens, heading_counts), links.popularity(page)) for page in set(pages)}
-    return np.array([known[page] for page in pages], np.float64).reshape(-1, 2)
+    scores = {page: (links.coverage(page, tokens, heading_counts), links.popularity(page)) for page in set(pages)}
+    return np.array([scores[page] for page in pages], np.float64).reshape(-1, 2)

@@ -1,11 +1,10 @@
 """The texts of results: the section that each one names, and how the text of a reply is divided among them.
 
-A chunk may hold several short sections. The words of the question decide which of them a result names. If two sections
+A chunk may have several short sections. The words of the question decide which of them a result names. If two sections
 fit equally, the window that is nearest to the question decides, and without vectors the first section is taken.
 
-Text is divided by evidence. Where the first result is clearly the best, it has nearly all of the text and each other
-one a line. Where several are near, they share it. Further sections of a page are named; those that are near have text,
-too.
+Text is divided by evidence. If the first result is clearly the best, it has nearly all of the text and each other one a
+line. If several are near, they share it. Further sections of a page are named; those that are near have text, too.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ _BY_LABEL = lazy_pattern(
 """``[words][label]``, ``[words][]`` or ``[label]``. Behind a word it may be an index, as in ``rows[0][1]``."""
 _SAYS_NOTHING = re.compile(r"[\d ]*").fullmatch
 LINK_SHARE = 0.5
-"""Share of a list of links, in characters, that are links with their targets."""
+"""The least share of a list of links, in characters, that are links with their targets."""
 _LINK_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+[*_`]*!?\[|[ \t]")
-"""A line of a list of links: an item that begins with one, or what goes on from the line before it."""
+"""A line of a list of links: an item that begins with a link, or the continuation of the line before it."""
 _LINK = lazy_pattern(r"(?i)!?\[[^\[\]]*\]\((?!https?:)[^()\s]*\)")
-"""A link to a page of the documentation. One to another site, or to an issue of a changelog, may be the answer."""
+"""A link to a page of the documentation. A link to another site, or to an issue of a changelog, may be the answer."""
 DIGITS = 6
 """Scores of sections are rounded before they are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class SectionSpan:
-    """Where the text of the section that a hit names is in the hit's content.
+    """The span of the section that a hit names, in the hit's content.
 
-    ``line``: of ``start``, in the source file; None where it stands in none. ``parallel``: each line of the text is one
-    of the file.
+    ``line``: of ``start``, in the source file; None if the text is in no file. ``parallel``: each line of the text is a
+    line of the file.
     """
 
     start: int
@@ -55,7 +54,7 @@ class SectionSpan:
     parallel: bool
 
     def line_at(self, section: str, offset: int) -> int | None:
-        """The line of a character of the section: its own where it is known, else that of the section."""
+        """The source line of a character of the section; the line of the section if the lines are not parallel."""
         return self.line + line_ends(section, offset) if self.line and self.parallel else self.line
 
 
@@ -71,7 +70,7 @@ class SectionChooser:
         self._phrases = [(f" {' '.join(stem(text))} ", weight) for text, weight in phrases.items()]
 
     def score(self, heading: str, text: str) -> float:
-        """How well a section fits the words; 0 when it holds none of them."""
+        """How well a section fits the words; 0 if it has none of them."""
         phrase_weight = 0.0
         if self._phrases:
             padded = f" {' '.join(self._stem(text))} "
@@ -102,17 +101,22 @@ class SectionChooser:
 
 
 def _own(chunk: StoredChunk, section: SectionPlace) -> str:
-    """The part of a chunk's content that is a section's."""
+    """The part of a chunk's content that belongs to a section."""
     return chunk.content[max(section.start - chunk.start, 0) : section.end - chunk.start]
 
 
 def with_targets(text: str, definitions: Callable[[], Mapping[str, str]]) -> str:
-    """A text whose links by label have the targets that are defined elsewhere in the page: label -> target. Of
-    ``[words][24]`` and ``[words][]`` the words stay where there is no definition: the label says nothing."""
+    """A text in which links by label have the targets that are defined elsewhere in the page.
+
+    ``definitions``: label -> target. Of ``[words][24]`` and ``[words][]`` without a definition the words stay: the
+    label says nothing.
+    """
     links = list(_BY_LABEL.finditer(text))
     targets = definitions() if links else {}
-    known = [(link, targets.get(headings.label(link[2] or link[1]))) for link in links]
-    repaired = [(link, target) for link, target in known if target or (link[2] is not None and _SAYS_NOTHING(link[2]))]
+    target_of = [(link, targets.get(headings.label(link[2] or link[1]))) for link in links]
+    repaired = [
+        (link, target) for link, target in target_of if target or (link[2] is not None and _SAYS_NOTHING(link[2]))
+    ]
     if not repaired:  # most texts; what is code takes longer to tell
         return text
     code = [span for span in visible_text.spans(text) if span.kind in visible_text.CODE]
@@ -139,8 +143,10 @@ def hit(
     page_anchor: str,
     definitions: Callable[[], Mapping[str, str]],
 ) -> tuple[Hit, SectionSpan]:
-    """A result that names ``section``, or the part of it in this chunk, and the span of that. ``page_anchor``: the
-    anchor in the chunk's own URL. ``definitions``: of the links by label in the page."""
+    """A result that names ``section``, or the part of it in this chunk, and the span of that.
+
+    ``page_anchor``: the anchor in the chunk's own URL. ``definitions``: of the links by label in the page.
+    """
 
     def shown(text: str) -> str:
         return with_targets(visible_text.without_tag_indents(text), definitions)
@@ -176,43 +182,48 @@ BASE_CHARS, CHARS_PER_RESULT = 800, 100
 LINE_CHARS = 80
 """Characters that each result has at least, if the budget has twice as many for each."""
 STEEPNESS = 10
-"""Evidence is the score as a share of the best one, to this power. Of 329 questions that people asked, results with at
-least .9 of the best score hold the section that answers in a quarter of the cases, those below .8 in one of fifty."""
+"""Evidence is the score as a share of the best one, to this power.
+
+Measured with 329 questions that people asked: results with at least .9 of the best score have the section that answers
+in a quarter of the cases, those below .8 in one of fifty.
+"""
 ENOUGH_EVIDENCE = 0.3
-"""Evidence from which on a further section has text, and a text is given what others leave: about .89 of the best
-score. A line for each further section took two thirds of the text from the sections that answer: of 208 questions,
-replies of the same length had .31 of the text of those sections, and have .40 without such lines."""
+"""Evidence, about .89 of the best score, from which on a further section has text, and a text gets what others leave.
+
+A line for each further section took two thirds of the text from the sections that answer. In 208 questions, replies of
+the same length had .31 of the text of those sections, and have .40 without such lines.
+"""
 NEAR = 0.7
 """Share of the score of a page's result from which on a further section of the page is named."""
 DONATED = 2
-"""The longest text gives one part of so many, at most, to a definition that would be cut."""
+"""The longest text gives at most one part in so many to a definition that would be cut."""
 MAX_ALSO = 2
 """Further sections of its page that a result names."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """A text of the reply, its evidence, and the characters that it may have."""
+    """A text of the reply, its evidence, and the number of characters that it may have."""
 
     hit: Hit
     span: SectionSpan
     evidence: float
     size: int = 0
     is_further: bool = False
-    """Whether it is a further section, which is named without text where it is not near."""
+    """Whether it is a further section. It is named without text if it is not near."""
     needed: int = 0
-    """Characters of the definition that matches, in a list of them."""
+    """Characters of the definition that matches, in a list of definitions."""
     wanted: int = 0
-    """Characters of all that it can use."""
+    """Characters of all the text that it can use."""
     parts: dict[int, Excerpt] = field(default_factory=dict)
-    """By size: each is the longest part of a reply's work, and is looked at up to three times."""
+    """Size -> excerpt. To make them is the longest part of a reply's work, and each is looked at up to three times."""
 
     @property
     def own(self) -> str:
         return self.hit.content[self.span.start : self.span.end]
 
     def excerpt(self, sought: Sought) -> Excerpt:
-        """The part of the section for its size."""
+        """The part of the section that fits its size."""
         if self.size not in self.parts:
             self.parts[self.size] = excerpts.excerpt(self.own, sought, self.size)
         return self.parts[self.size]
@@ -226,7 +237,8 @@ def within_budget(
 ) -> list[tuple[Hit, SectionSpan]]:
     """The hits, with contents of at most ``max_chars`` together, each with the ``further`` sections of its page.
 
-    What is cut is cut to the passage of the named section that matches. Metadata and the number of hits stay.
+    A text that is too long is cut to the passage of the named section that matches. Metadata and the number of hits
+    stay.
     """
     best = max((hit.score for hit, _ in hits), default=0.0)
     entries = [_Entry(hit, span, _evidence(hit.score, best)) for hit, span in hits]
@@ -239,15 +251,15 @@ def within_budget(
             named.add(_section(hit))
             of_page.append(entry)
     sought = excerpts.sought(query)
-    every = [*entries, *(entry for of_page in beside.values() for entry in of_page)]
-    for entry in every:
+    all_entries = [*entries, *(entry for of_page in beside.values() for entry in of_page)]
+    for entry in all_entries:
         is_shown = not entry.is_further or entry.evidence >= ENOUGH_EVIDENCE
         entry.wanted = len(entry.hit.content) if is_shown else 0
-    for entry in entries:  # of a further section a passage is enough
+    for entry in entries:  # not for a further section: a passage of it is enough
         if definition := excerpts.definition(entry.own, sought, max(max_chars, 1)):
             entry.needed, entry.wanted = definition
-    _divide(every, max_chars)
-    left = max_chars - sum(len(_cut(entry, sought)[0].content) for entry in every)
+    _divide(all_entries, max_chars)
+    left = max_chars - sum(len(_cut(entry, sought)[0].content) for entry in all_entries)
     _fill(entries, left, sought)
     return _shortened(entries, beside, sought)
 
@@ -261,7 +273,7 @@ def lines(hits: Sequence[tuple[Hit, SectionSpan]], query: str) -> list[tuple[Hit
 def _shortened(
     entries: Sequence[_Entry], beside: dict[tuple[str, ...], list[_Entry]], sought: Sought
 ) -> list[tuple[Hit, SectionSpan]]:
-    """The hits of some entries with texts of their sizes, the first of a page with the sections ``beside`` it."""
+    """The hits of some entries with texts of their sizes. The first hit of a page has the sections ``beside`` it."""
     shortened = []
     for entry in entries:
         hit, span = _cut(entry, sought)
@@ -276,7 +288,7 @@ def is_heading_alone(section: str) -> bool:
 
 
 def is_link_list(section: str) -> bool:
-    """Whether a section is a list of links, as "See also" is: it has the words of the pages that answer."""
+    """Whether a section is a list of links, such as "See also": it has the words of the pages that answer."""
     text = headings.under_heading(section).strip()
     lines = [line for line in text.splitlines() if line.strip()]
     is_list = bool(lines) and all(_LINK_ITEM.match(line) for line in lines)
@@ -293,24 +305,24 @@ def _section(hit: Hit) -> tuple[str, ...]:
 
 
 def _divide(entries: Sequence[_Entry], budget: int) -> None:
-    """Give each entry its size: a result a line at least, of the rest a share by its evidence, and no more than it
+    """Set the size of each entry: at least a line for a result, and a share of the rest by evidence, at most what it
     wants."""
     results = [entry for entry in entries if not entry.is_further]
     least = max(1, min(LINE_CHARS, budget // (2 * max(len(results), 1))))
     for entry in results:
         entry.size = min(entry.wanted, least)
     left = budget - sum(entry.size for entry in entries)
-    still = [entry for entry in entries if entry.wanted > entry.size]
-    while still and left > 0:
-        total = sum(entry.evidence for entry in still)
-        content = [entry for entry in still if entry.wanted - entry.size <= left * entry.evidence / total]
-        for entry in content or still:
-            more = entry.wanted - entry.size if content else int(left * entry.evidence / total)
-            entry.size += more
-        if not content:
+    short = [entry for entry in entries if entry.wanted > entry.size]
+    while short and left > 0:
+        total = sum(entry.evidence for entry in short)
+        # Entries that want no more than their share get all that they want. The others share what they leave.
+        modest = [entry for entry in short if entry.wanted - entry.size <= left * entry.evidence / total]
+        for entry in modest or short:
+            entry.size += entry.wanted - entry.size if modest else int(left * entry.evidence / total)
+        if not modest:
             break
         left = budget - sum(entry.size for entry in entries)
-        still = [entry for entry in still if entry.wanted > entry.size]
+        short = [entry for entry in short if entry.wanted > entry.size]
     for entry in sorted(entries, key=lambda entry: -entry.evidence):
         missing = entry.needed - entry.size
         if missing > 0:
@@ -321,25 +333,29 @@ def _divide(entries: Sequence[_Entry], budget: int) -> None:
 
 
 def _fill(entries: Sequence[_Entry], left: int, sought: Sought) -> None:
-    """Give the characters that all texts leave, since they end with a paragraph or a line, to results that are whole
-    with them, or that end in the middle of a list or of code, or with a line that introduces one; to the best first."""
+    """Give characters that all texts leave, because they end with a paragraph or a line, to some results, the best
+    first.
+
+    These are results that are whole with them, that end in the middle of a list or of code, or that end with a line
+    that introduces one.
+    """
     for entry in sorted(entries, key=lambda entry: -entry.evidence):
         size = len(_cut(entry, sought)[0].content)
-        # A definition has what it can use, and of a weak result a line is enough.
+        # A definition has all that it can use, and a line is enough for a weak result.
         if entry.needed or entry.evidence < ENOUGH_EVIDENCE or len(entry.hit.content) <= size:
             continue
         is_whole = len(entry.own) - size <= left
         if is_whole or (left >= LINE_CHARS and excerpts.goes_on(entry.own, entry.excerpt(sought))):
-            given, entry.size = entry.size, size + left
-            longer = len(_cut(entry, sought)[0].content)
-            if longer > size:
-                left -= longer - size
+            old_size, entry.size = entry.size, size + left
+            new_chars = len(_cut(entry, sought)[0].content)
+            if new_chars > size:
+                left -= new_chars - size
             else:
-                entry.size = given
+                entry.size = old_size
 
 
 def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, SectionSpan]:
-    """A hit with the text of its entry's size, of the section that it names, and the span of that section in it."""
+    """A hit with the text of its entry's size, and the span of the named section in it."""
     hit, span = entry.hit, entry.span
     if len(hit.content) <= entry.size:
         return hit, span

@@ -64,9 +64,9 @@ def test_short_words_are_not_wanted_but_cjk_ones_are() -> None:
 
 def test_a_word_of_more_than_100_characters_is_not_cached() -> None:
     """A caller could fill the memory with such words."""
-    highlighting._known_keys.cache_clear()
-    assert highlighting.query_stems("b" * 101) == {"b" * 101} and highlighting._known_keys.cache_info().currsize == 0
-    assert highlighting.query_stems("b" * 100) == {"b" * 100} and highlighting._known_keys.cache_info().currsize == 1
+    highlighting._cached_keys.cache_clear()
+    assert highlighting.query_stems("b" * 101) == {"b" * 101} and highlighting._cached_keys.cache_info().currsize == 0
+    assert highlighting.query_stems("b" * 100) == {"b" * 100} and highlighting._cached_keys.cache_info().currsize == 1
 
 
 def test_stems_are_found_where_their_words_begin() -> None:

@@ -98,7 +98,7 @@ def test_vectors_decide_between_pages_where_no_candidate_has_many_of_the_words()
 
 def test_a_missing_pair_of_characters_counts_half_of_a_missing_word() -> None:
     terms = {"检索": (1.0, "检索"), "索文": (1.0, "索文"), "cache": (1.0, "cache")}
-    weights = ranking.Weights(Query(terms), {"检索": 3}, {"检索": 2.5})
+    weights = ranking.QueryWeights(Query(terms), {"检索": 3}, {"检索": 2.5})
     assert weights.missing == {"索文": 0.5, "cache": 1.0}
 
 
