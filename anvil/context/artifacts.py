@@ -1,4 +1,4 @@
-"""The artifacts of a context: the type and id of each by its path, its title, and the numbers of its tasks."""
+"""Artifacts, the files of a context: the type and id of each by its path, its title, and the numbers of its tasks."""
 
 from __future__ import annotations
 
@@ -23,21 +23,25 @@ if TYPE_CHECKING:
 Kind = Literal["spec", "plan", "tasks", "checklist", "template", "decision", "generic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-_LOSSY = re.compile(r"[^\w-]+")
-_USUAL: Mapping[Kind, str] = {
+_NOT_IN_IDS = re.compile(r"[^\w-]+")
+_USUAL_PATHS: Mapping[Kind, str] = {
     "spec": "specs/*/spec.md",
     "plan": "specs/*/plan.md",
     "tasks": "specs/*/tasks.md",
     "checklist": "specs/*/checklists/*.md",
     "template": ".specify/templates/*.md",
 }
-"""Where artifacts of a type usually are. The id of one that is there has only what the stars stand for."""
+"""The usual path of artifacts of a type. The id of an artifact with such a path has only the parts that stars stand
+for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file of the context. ``updated``: ISO 8601, UTC, the time of its last commit; of the file if it is not as in
-    HEAD. ``content``: its whole text, front matter included, if requested."""
+    """A file of the context.
+
+    ``updated``: the time of its last commit in ISO 8601 and UTC, or that of the file if it differs from HEAD.
+    ``content``: the whole text, front matter included, if it was requested.
+    """
 
     id: str
     path: str
@@ -50,7 +54,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The content of the index. ``artifacts``: type -> number, zeros included."""
+    """The numbers of artifacts, chunks and tasks. ``artifacts``: type -> number, zeros included."""
 
     artifacts: Mapping[str, int]
     chunks: int
@@ -58,7 +62,7 @@ class Inventory:
 
 
 def kind_of(path: str, types: ArtifactTypes) -> Kind:
-    """The type of the artifact at ``path`` (POSIX, from the repository's root): the first whose globs fit."""
+    """The type of the artifact at ``path`` (POSIX, from the repository's root): the first with a glob that matches."""
     for kind in fields(types):
         if any(patterns.glob(glob, ignore_case=True).matches(path) for glob in getattr(types, kind.name)):
             return kind.name  # type: ignore[return-value]
@@ -66,33 +70,33 @@ def kind_of(path: str, types: ArtifactTypes) -> Kind:
 
 
 def id_of(path: str, kind: Kind) -> str:
-    """A readable id: ``spec-001-mcp-server`` for ``specs/001-mcp-server/spec.md``.
+    """A readable id, such as ``spec-001-mcp-server`` for ``specs/001-mcp-server/spec.md``.
 
     It depends on the path and its type only. If another path could have the same readable part, a hash of the path is
     added.
     """
-    usual = _USUAL.get(kind, "")
-    match = re.fullmatch(re.escape(usual).replace(r"\*", "([^/]+)"), path)
+    usual_path = _USUAL_PATHS.get(kind, "")
+    match = re.fullmatch(re.escape(usual_path).replace(r"\*", "([^/]+)"), path)
     names = match.groups() if match else path.removesuffix(".md").split("/")
-    kept = [_LOSSY.sub("-", name).strip("-") for name in names]
-    readable = ".".join(kept)
-    again = readable.split(".")  # from the readable part back to a path: an id without a hash must tell one path alone
-    pieces = usual.split("*")
-    if len(pieces) == len(again) + 1:
-        told = "".join(f"{name}{piece}" for name, piece in zip(["", *again], pieces, strict=True))
+    readable = ".".join(_NOT_IN_IDS.sub("-", name).strip("-") for name in names)
+    # An id without a hash must stand for one path alone. So the readable part is turned back into a path: if that is
+    # not this path, another path has the same readable part.
+    parts, pieces = readable.split("."), usual_path.split("*")
+    if len(pieces) == len(parts) + 1:
+        path_of_id = "".join(f"{part}{piece}" for part, piece in zip(["", *parts], pieces, strict=True))
     else:
-        told = "/".join(again) + ".md"
-    digest = "" if told == path else f"-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        path_of_id = "/".join(parts) + ".md"
+    digest = "" if path_of_id == path else f"-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     return f"{kind}-{readable}{digest}"
 
 
 def is_within(path: str, within: str) -> bool:
-    """Whether an artifact is the file ``within`` or in this folder; ``""``: anywhere."""
+    """Whether an artifact is the file ``within``, or is in the folder ``within``. All are in ``""``."""
     return not within or f"{path}/".startswith(f"{within}/")
 
 
 class ContextFiles(SourceOptions):
-    """The options that select artifacts. Their size limit is another key than that of documentation."""
+    """The options that select artifacts. The key of their size limit is not that of documentation."""
 
     limit_key = "context.max_file_size_bytes"
 
@@ -105,8 +109,10 @@ MAX_NAMED_LINES = 5
 
 @dataclass(frozen=True, slots=True)
 class StoredArtifacts:
-    """The artifacts by path, the tasks of each, and the numbers of chunks and vectors. ``unmarked``: path -> lines of
-    items in task lists with an unknown mark."""
+    """The contents of an index: artifacts by path, the tasks of each, and the numbers of chunks and vectors.
+
+    ``unmarked``: path -> lines of items of task lists that have an unknown mark.
+    """
 
     artifacts: dict[str, Artifact]
     tasks_by_path: dict[str, tuple[TaskItem, ...]]
@@ -119,7 +125,7 @@ class StoredArtifacts:
         return TaskCounts.of(task for tasks in self.tasks_by_path.values() for task in tasks)
 
     def note(self, within: str = "") -> str | None:
-        """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""
+        """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without such."""
         lines = [
             f"{path}:{line}" for path, numbers in self.unmarked.items() if is_within(path, within) for line in numbers
         ]
@@ -131,7 +137,6 @@ class StoredArtifacts:
         )
 
     def summary(self) -> Inventory:
-        """The numbers of artifacts, chunks and tasks."""
         kinds = [artifact.type for artifact in self.artifacts.values()]
         return Inventory({kind: kinds.count(kind) for kind in KINDS}, self.chunks, self.counts)
 
@@ -153,7 +158,7 @@ def stored_artifacts(reader: Reader, types: ArtifactTypes, marks: TaskMarks) -> 
 
 
 def _title(reader: Reader, document: StoredDocument) -> str:
-    """Front matter's title or the first h1, else the first heading of any level, else the file's name."""
+    """The title in the front matter or the first h1, else the first heading of any level, else the file's name."""
     if document.title != PurePosixPath(document.file_path).stem:
         return document.title
     sections = reader.sections(document.id)

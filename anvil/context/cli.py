@@ -1,4 +1,4 @@
-"""``anvil context``: a repository's specs, plans and tasks."""
+"""``anvil context``: the commands ``ingest``, ``status``, ``tasks``, ``search`` and ``script``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryOptions:
-    """The options that name a repository; None: not given."""
+    """The options that name a repository. None: not given."""
 
     root: str | None
     config: str | None
@@ -30,8 +30,8 @@ class RepositoryOptions:
         from anvil.context.context_queries import Context
         from anvil.context.settings import load_context
 
-        named = load_context(self.root, self.config, {"context.embeddings.provider": self.provider})
-        return Context(*named, progress=progress)
+        loaded = load_context(self.root, self.config, {"context.embeddings.provider": self.provider})
+        return Context(*loaded, progress=progress)
 
 
 repository = options.given(
@@ -117,8 +117,8 @@ def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None
     if as_json:
         output.print_json(listed)
         return
-    for each in [note] if note is not None else reasons:
-        output.warn(each)
+    for message in [note] if note is not None else reasons:
+        output.warn(message)
     if not listed:
         kind = "task" if status == "all" else f"{status} task"
         output.say(f"There is no {kind} in {path or 'the artifacts'}.", err=True)
@@ -158,7 +158,7 @@ def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: boo
 
 
 def _reasons(context: Context, answer: object) -> tuple[str, ...]:
-    """Why an answer may be empty, such as folders that are missing; nothing for another one."""
+    """Notes on why an answer is empty, such as missing folders. None if it is not empty."""
     return () if answer else context.health().notes
 
 

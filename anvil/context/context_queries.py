@@ -1,7 +1,7 @@
-"""The context of one repository, for the command line and the server.
+"""The answers from a context: artifacts, search, tasks and health, for the commands and the tools; its start and end.
 
-Before each answer :class:`anvil.live.live_index.LiveIndex` compares the index with the files. Paths and ids of
-a caller are looked up in the index, not on the disk. Only indexed files are read.
+Before each answer :class:`anvil.live.live_index.LiveIndex` compares the index with the files. Paths and ids of a caller
+are looked up in the index, not on the disk. Only indexed files are read.
 """
 
 from __future__ import annotations
@@ -46,21 +46,25 @@ if TYPE_CHECKING:
 
 
 FIRST_READING_S = 60.0
-"""How long a server without an index reads files before its first answer: a partial list would look complete."""
+"""Longest time that a server without an index reads files before its first answer. A partial list of artifacts would
+look complete."""
 MAX_NAMED_FILES = 5
-"""Skipped files that one note names."""
+"""Skipped files that a note names."""
 MAX_CHARS = 24_000
-"""Characters of all contents of a search answer: a chunk of the usual 800 characters is whole at each rank."""
+"""Characters of all contents of a search answer. So a chunk of the usual 800 characters is whole at each rank."""
 CLOSE_TIMEOUT_S = 60.0
-"""How long closing waits for an ingestion that is running."""
+"""Longest time that closing waits for an ingestion."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A search result. ``heading``: breadcrumb of the section that matched. ``startLine``: the first line of
-    ``content``. ``title``: the artifact's. ``truncated``: ``content`` is not the whole section."""
+    """A search result.
+
+    ``heading``: the breadcrumb of the section that matches. ``startLine``: the first line of ``content``. ``title``:
+    that of the artifact. ``truncated``: whether ``content`` is only a part of the section.
+    """
 
     chunkId: str
     artifactPath: str
@@ -75,7 +79,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ContextOverview:
-    """``context.json``, null when it cannot be read (``notes`` says why), and the inventory."""
+    """The answer of context.get: the value of ``context.json`` and the inventory.
+
+    ``context`` is null if the file cannot be read, and ``notes`` has the reason.
+    """
 
     context: Any
     inventory: Inventory
@@ -84,10 +91,11 @@ class ContextOverview:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The state of the context. ``status``: ``ok``, or ``degraded`` when files failed or vectors could not be made.
+    """The state of the context.
 
-    ``embeddings`` counts vectors; ``lastIngestion`` is ISO 8601 in UTC, null before the first run; ``errors`` counts
-    the files that the last run could not read; ``notes``: sentences on problems.
+    ``status``: ``ok``, or ``degraded`` if files could not be read or vectors could not be made. ``embeddings``: the
+    number of vectors. ``lastIngestion``: ISO 8601 in UTC, null before the first run. ``errors``: the number of files
+    that the last run could not read. ``notes``: sentences on problems.
     """
 
     status: str
@@ -102,11 +110,11 @@ class Health:
 
 
 class Context(AbstractContextManager["Context"]):
-    """One repository's context. Its methods may be called from any thread. A context manager.
+    """One repository's context. A context manager. Methods may be called from any thread.
 
-    Of ``config``, the part ``context`` is used, and ``chunking`` and ``embedding`` for keys that it does not set.
-    ``notes`` are stored with each run. ``background``, for servers: answers wait until the files are read, but not for
-    the index or its vectors.
+    The table ``[context]`` of ``config`` is used, and ``[chunking]`` and ``[embedding]`` for keys that it does not set.
+    ``notes`` are stored with each run. With ``background``, for servers, answers wait until the files are read, but not
+    until the index and its vectors are made.
     """
 
     def __init__(
@@ -133,21 +141,24 @@ class Context(AbstractContextManager["Context"]):
     def ingest(
         self, request: BuildRequest = BuildRequest(), warn: Callable[[Skipped], None] = lambda skipped: None
     ) -> Ingestion:
-        """One run, see :meth:`ContextCorpus.build`. Raises :class:`AnvilError`."""
+        """Update the index, see :meth:`ContextCorpus.build`. Raises :class:`AnvilError`."""
         self._live.ensure_open()
         return self._corpus.build(request, warn)
 
     # --- queries -----------------------------------------------------------------------------------------
 
     def get(self) -> ContextOverview:
-        """The repository's ``context.json`` unchanged, and the numbers of artifacts, chunks and tasks."""
+        """The value of the repository's ``context.json``, and the numbers of artifacts, chunks and tasks."""
         context, notes = context_file(self._corpus.root)
         with self._query() as (contents, _):
             return ContextOverview(context, contents.summary(), notes)
 
     def artifacts(self, type: str | None = None, content: bool = False) -> tuple[Artifact, ...]:
-        """The artifacts, or those of a type, sorted by path. ``content``: with the text of each, which is empty if the
-        file cannot be read. Raises :class:`ConfigError` for an unknown type."""
+        """All artifacts, or those of a type, sorted by path.
+
+        ``content``: with the text of each, which is empty if the file cannot be read. Raises :class:`ConfigError` for
+        an unknown type.
+        """
         _ensure_known(type)
         with self._query() as (contents, _):
             artifacts = [artifact for artifact in contents.artifacts.values() if type in (None, artifact.type)]
@@ -158,7 +169,7 @@ class Context(AbstractContextManager["Context"]):
         return tuple(replace(artifact, content=text) for artifact, text in zip(artifacts, texts, strict=True))
 
     def artifact(self, id: str | None = None, path: str | None = None) -> Artifact:
-        """An artifact and its text, by id or by path. Raises :class:`NotFound`, naming the closest."""
+        """An artifact with its text, by id or by path. Raises :class:`NotFound`, which names the closest."""
         if (id is None) == (path is None):
             raise ConfigError("Give either id or path, as in artifacts.list.")
         with self._query() as (contents, _):
@@ -169,23 +180,24 @@ class Context(AbstractContextManager["Context"]):
         return replace(artifact, content=document.text)
 
     def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
-        """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors. ``type``: only those
-        of artifacts of this type; None: of all but templates.
+        """The chunks that match ``query`` best, by keywords, and by meaning if there are vectors.
 
-        ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query or an unknown type.
+        ``type``: only chunks of artifacts of this type. None means all types but templates. ``top_k`` is clamped to
+        1..20. Raises :class:`ConfigError` for a blank query or an unknown type.
         """
         return self.search_with_spans(query, top_k, type)[0]
 
     def search_with_spans(
         self, query: str, top_k: int = 5, type: str | None = None
     ) -> tuple[tuple[Match, ...], tuple[SectionSpan, ...]]:
-        """The same, and for each the span of the section in its ``content``, with the line on which it begins."""
+        """The results of :meth:`search`, and for each the span of the section in its ``content`` with its first
+        line."""
         _ensure_known(type)
         request = SearchRequest(query, top_k, max_chars=MAX_CHARS)
-        question = self._live.embed_query(request)  # before the index is taken: others need not wait for the model
+        question = self._live.embed_query(request)  # before the index is locked, so that no other query waits for it
         with self._query(request) as (contents, copy):
             artifacts = contents.artifacts
-            # Templates have the words of each question about specs and plans, and none of the answers.
+            # Templates have the words of each question about specs and plans, but no answers.
             kinds = {*KINDS} - {"template"} if type is None else {type}
             paths = [path for path, artifact in artifacts.items() if artifact.type in kinds]
             result = copy.searcher.search(replace(request, paths=paths), question)
@@ -198,7 +210,7 @@ class Context(AbstractContextManager["Context"]):
                     content=each.hit.content,
                     type=artifacts[each.hit.metadata.file_path].type,
                     heading=each.hit.metadata.heading_path,
-                    # where the content is cut, or some lines before the section in it
+                    # if the content is cut, its first line; else there may be lines before the section in it
                     startLine=each.hit.lines[0]
                     if each.hit.lines
                     else (each.span.line or 1) - line_ends(each.hit.content, each.span.start),
@@ -216,27 +228,28 @@ class Context(AbstractContextManager["Context"]):
         limit: int | None = None,
         offset: int = 0,
     ) -> tuple[TaskItem, ...]:
-        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder.
+        """The tasks with a status (``open``, ``done`` or ``all``), by path and line. ``path``: only of a file or
+        folder.
 
-        ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``. Raises :class:`NotFound`
-        for a path without artifacts, naming the closest.
+        The first ``offset`` tasks are left out, and ``limit`` are returned (None: all others). Raises
+        :class:`NotFound` for a path without artifacts. It names the closest.
         """
         if status not in STATUSES:
             raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
         within = self._within(path)
         with self._query() as (contents, _):
-            paths = [known for known in contents.artifacts if is_within(known, within)]
-            if within and not paths:
-                places = {str(each) for known in contents.artifacts for each in (known, *PurePosixPath(known).parents)}
+            files = [file for file in contents.artifacts if is_within(file, within)]
+            if within and not files:
+                paths = {str(path) for file in contents.artifacts for path in (file, *PurePosixPath(file).parents)}
                 raise NotFound(
-                    f"No artifact in {path}. Give a path from the repository's root.{_closest(within, places)}"
+                    f"No artifact in {path}. Give a path from the repository's root.{_closest(within, paths)}"
                 )
-            tasks = chain.from_iterable(contents.tasks_by_path[path] for path in paths)
-            fitting = (task for task in tasks if status in ("all", task.status))
-            return tuple(islice(fitting, offset, None if limit is None else offset + limit))
+            tasks = chain.from_iterable(contents.tasks_by_path[file] for file in files)
+            with_status = (task for task in tasks if status in ("all", task.status))
+            return tuple(islice(with_status, offset, None if limit is None else offset + limit))
 
     def unmarked(self, path: str | None = None) -> str | None:
-        """A note on items of task lists with an unknown mark; None without any."""
+        """A note on items of task lists with an unknown mark; None without such."""
         with self._query() as (contents, _):
             return contents.note(self._within(path))
 
@@ -246,7 +259,7 @@ class Context(AbstractContextManager["Context"]):
         with self._query() as (contents, copy):
             note, failure = contents.note(), self._corpus.provider_failure
             notes = [*state.notes, *self._live.notes(copy), *([note] if note else [])]
-            # such as those over the limit of size
+            # files that are no errors, such as those over the size limit
             if skipped := [f"{each.path} ({each.reason})" for each in self._corpus.source.scan(copy.indexed).skipped]:
                 notes.append(f"Skipped: {first_of(skipped, MAX_NAMED_FILES)}.")
             if failure is not None and not any(failure in note for note in notes):
@@ -265,7 +278,7 @@ class Context(AbstractContextManager["Context"]):
 
     @contextmanager
     def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[StoredArtifacts, MemoryCopy]]:
-        """The contents of the index by artifact, cached until the index changes; and the index."""
+        """A context with the contents of the index, which are cached until it changes, and the index."""
         with self._live.query(search) as copy:
             if self._contents_of is None or self._contents_of[0] is not copy.indexed:  # replaced when pages change
                 artifacts = stored_artifacts(copy.reader, self.options.types, self.options.tasks)
@@ -286,12 +299,12 @@ class Context(AbstractContextManager["Context"]):
         raise NotFound(f"{message} Use artifacts.list to see what there is.{_closest(wanted, artifacts)}")
 
     def _within(self, path: str | None) -> str:
-        """A file or folder relative to the repository; empty for the repository itself."""
+        """A path of a file or folder relative to the repository; empty for the repository itself."""
         within = posixpath.normpath(self._relative(path or ""))
         return "" if within == "." else within
 
     def _relative(self, path: str) -> str:
-        """A path relative to the repository, as in the index. It is compared and not opened."""
+        """A path of a caller relative to the repository, as in the index. It is only compared, not opened."""
         for root in (self._corpus.root, Path(os.path.abspath(self._corpus.given_root))):
             if os.path.isabs(path) and Path(path).is_relative_to(root):
                 path = Path(path).relative_to(root).as_posix()
@@ -309,8 +322,9 @@ class Context(AbstractContextManager["Context"]):
     def _refresh(self) -> None:
         while not self._stop.wait(self.options.refresh_interval_seconds):
             try:
-                self.ingest(BuildRequest(lock_timeout_s=0.0))  # a process that has the lock does the same work
-            except AnvilError as error:  # the next run may succeed; answers are compared with the files anyway
+                # without waiting: another process that holds the lock does the same work
+                self.ingest(BuildRequest(lock_timeout_s=0.0))
+            except AnvilError as error:  # the next run may succeed, and answers are compared with the files anyway
                 logger.warning("The context was not ingested again: %s", error)
 
     def close(self) -> None:
@@ -336,11 +350,11 @@ def _ensure_known(type: str | None) -> None:
 
 NAME = "context.json"
 MAX_BYTES, MAX_LEVELS = 1_000_000, 64
-"""Limits of a file that is returned, since other programs must be able to read it."""
+"""Limits of ``context.json`` in size and nesting, since the programs of clients must be able to read it."""
 
 
 def context_file(root: Path) -> tuple[Any, tuple[str, ...]]:
-    """The value of ``context.json``, or None and the reason. ``root`` is a path without symbolic links."""
+    """The value of ``context.json``, or None and a note with the reason. ``root`` is a path without symbolic links."""
     path = root / NAME
     if not Path(os.path.realpath(path)).is_relative_to(root):
         return None, (f"{NAME} is a link to a place outside the repository and is not read.",)

@@ -1,6 +1,6 @@
-"""The ingestion of a repository's context: its files, a model, and a folder for the index.
+"""The ingestion of a repository's context: reading its files, the index, ``state.json``, and two logs beside the index.
 
-Next to the index are ``state.json``, ``ingestion.log`` and ``errors.log``.
+The logs are ``ingestion.log``, with a line for each run, and ``errors.log``, with files that could not be read.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
 MAX_NAMED_FOLDERS = 5
-"""Directories that one note names."""
+"""Directories that a note names."""
 _WILDCARDS = frozenset("*?[{")
 MAX_STATE_BYTES = 100_000_000
-"""A larger file with the state of the last run is not read: it counts as damaged."""
+"""A larger ``state.json`` is not read. It counts as damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
-    """A line of ``ingestion.log``: the result of one run, and the content of the index after it.
+    """The report of a run, which is a line of ``ingestion.log``: its result, and the contents of the index after it.
 
-    ``outcome``: ``built`` or ``unchanged``. ``skipped``: files that a rule excludes, such as too large ones.
-    ``errors``: files that could not be read. ``seconds``: the duration of the run.
+    ``outcome``: ``built`` or ``unchanged``. ``skipped``: the number of files that a rule excludes, such as too large
+    ones. ``errors``: the number of files that could not be read. ``seconds``: the duration of the run.
     """
 
     timestamp: str
@@ -66,13 +66,16 @@ class Ingestion:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The notes, as a build of documentation names them."""
+        """The notes, under the name that they have in the report of a build of documentation."""
         return self.notes
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The last run: its time, the hash of each file (git's blob id), errors and notes."""
+    """The state after the last run: its time, the hash of each file (git's blob id), errors and notes.
+
+    ``degraded``: whether vectors are missing because the provider failed.
+    """
 
     timestamp: str | None = None
     version: int = METADATA_VERSION
@@ -83,13 +86,13 @@ class State:
 
 
 class Records:
-    """The files in one folder. Methods that write raise :class:`BuildError` when they cannot."""
+    """The files beside the index, in its folder. Methods that write raise :class:`BuildError` if that is impossible."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.index = folder, folder / INDEX
 
     def prepare(self) -> None:
-        """Make the folder, with a ``.gitignore`` for its files."""
+        """Make the folder, with a ``.gitignore`` for all files in it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
@@ -101,7 +104,8 @@ class Records:
             ) from error
 
     def state(self) -> State:
-        """The state of the last run; an empty one if the file is missing or damaged: the next run writes it again."""
+        """The state of the last run. It is empty if the file is missing or damaged, and the next run writes it
+        again."""
         try:
             fields = json_object(safe_files.text(self.folder / STATE, MAX_STATE_BYTES)) or {}
             errors = tuple(Skipped(**error) for error in fields["errors"])
@@ -111,10 +115,10 @@ class Records:
 
     def write(self, run: Ingestion, state: State) -> None:
         """Write a run: a line in the log, its state, and a line for each error that the last run did not have."""
-        new = [error for error in state.errors if error not in self.state().errors]
-        # The state is last: a run that is interrupted before it has its errors in the log twice, and not never.
+        new_errors = [error for error in state.errors if error not in self.state().errors]
+        # The state is written last. If a run is interrupted before, its errors are in the log twice instead of never.
         with safe_files.writing(self.folder):
-            self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(error)} for error in new])
+            self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(error)} for error in new_errors])
             self._append(LOG, [asdict(run)])
             text = json.dumps(asdict(state), ensure_ascii=False, indent=1) + "\n"
             safe_files.write_file(self.folder / STATE, text, replace=True)
@@ -127,7 +131,10 @@ class Records:
 
 
 class ContextCorpus:
-    """The context files of one repository, and the folder with their index. ``notes`` are kept with each run."""
+    """The context files of one repository, and the folder with their index: a :class:`anvil.live.live_index.Corpus`.
+
+    ``notes`` are stored with each run.
+    """
 
     configured: Mapping[str, str | None] = {}
     watched: tuple[Path, bool] | None = None
@@ -144,11 +151,12 @@ class ContextCorpus:
         self._notes = notes
         self._provider: EmbeddingProvider | None = None
         self.provider_failure: str | None = None
-        """Why the configured provider cannot be used; known once :attr:`provider` was."""
+        """Why the configured provider cannot be used. Set when :attr:`provider` is read for the first time."""
 
     @property
     def root(self) -> Path:
-        """The repository's folder with symbolic links resolved, each time: a deployment may change them."""
+        """The repository's folder without symbolic links. They are resolved each time, as a deployment may change
+        them."""
         return Path(os.path.realpath(self.given_root))
 
     @cached_property
@@ -178,15 +186,15 @@ class ContextCorpus:
             raise ConfigError(f"context.index_dir is outside {root}. Name a folder inside the repository.")
 
     def may_build(self, error: ArtifactError) -> bool:
-        """True: the index is made from the files only, in its own folder."""
+        """True, since the index is always made from files of the repository, in a folder of its own."""
         return True
 
     def build(self, request: BuildRequest, warn: Callable[[Skipped], None] = lambda skipped: None) -> Ingestion:
-        """Update the index from the files, and write the log, also when nothing changed. ``warn`` is called with each
+        """Update the index from the files, and write the log, also if nothing changed. ``warn`` is called with each
         skipped file.
 
-        Raises :class:`IndexBusy` when another run still holds the lock, and other :class:`AnvilError`. Then the index
-        is not changed.
+        Raises :class:`IndexBusy` if another run holds the lock for too long, and other :class:`AnvilError`. Then the
+        index is not changed.
         """
         from anvil.build import builder
         from anvil.embedding.provider import LocalExecutor
@@ -197,9 +205,9 @@ class ContextCorpus:
         notes = (*self._notes, *([missing] if missing else []))
         started = time.perf_counter()
         self.records.prepare()
-        with _alone(self.records, request):
-            last = self.records.state()
-            force = request.force or (self.records.index.exists() and last.version != METADATA_VERSION)
+        with _run_lock(self.records, request):
+            last_run = self.records.state()
+            force = request.force or (self.records.index.exists() and last_run.version != METADATA_VERSION)
             request = replace(request, force=force, workers=executor)
             report = builder.build(self.source, self.records.index, self.provider, self.chunking, request)
             if executor.failure is not None:
@@ -242,7 +250,8 @@ def missing_directories(options: ContextOptions, root: Path) -> str | None:
 
 
 @contextmanager
-def _alone(records: Records, request: BuildRequest) -> Iterator[None]:
+def _run_lock(records: Records, request: BuildRequest) -> Iterator[None]:
+    """A context that no other run enters at the same time. Raises :class:`IndexBusy`."""
     try:
         with publish.exclusive(records.folder / "ingestion", request.lock_timeout_s, request.progress):
             yield

@@ -36,13 +36,13 @@ DIRECTORIES: Mapping[str, tuple[str, ...]] = {
     "Cursor": (".cursor/plans",),
     "Decision records": ("docs/adr", "docs/adrs", "docs/decisions", "docs/architecture/decisions", "doc/adr"),
 }
-"""Tool -> where it keeps specs, plans and tasks, if other files are hardly there. Instructions for agents are left
-out."""
+"""Tool -> the folders where it keeps specs, plans and tasks. Folders that mostly have other files, and instructions for
+agents, are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactTypes:
-    """Globs over paths from the repository's root. The first that matches decides the type, else it is ``generic``."""
+    """Globs of each type over paths from the repository's root. The first type with a glob that matches counts."""
 
     template: tuple[str, ...] = ("**/.specify/templates/**",)
     """Globs of templates. The types are tried in this order; other files are ``generic``."""
@@ -69,12 +69,12 @@ class ArtifactTypes:
 
 
 STATUSES = ("open", "done", "all")
-"""Which tasks are listed, in words that people write."""
+"""The values of ``--status`` and of the parameter ``status``: which tasks are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMarks:
-    """The characters in a check box. ``[ ]`` is open. Case is ignored."""
+    """Marks in check boxes, and their meaning. ``[ ]`` is always open. Case is ignored."""
 
     open: tuple[str, ...] = ("~", "❌")
     """Marks of open tasks."""
@@ -96,7 +96,8 @@ class TaskMarks:
 
 
 def _bare(mark: str) -> str:
-    return mark.replace("\ufe0f", "").casefold()  # the selector for a coloured emoji
+    """A mark without case, and without the character that selects the coloured form of an emoji."""
+    return mark.replace("\ufe0f", "").casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class ContextOptions:
 
     @property
     def fixed(self) -> FixedChunks | None:
-        """The fixed sizes, if one of them is set."""
+        """The fixed sizes of chunks, if one of the keys is set; else None."""
         if self.chunk_size is None and self.chunk_overlap is None:
             return None
         size = self.chunk_size or FixedChunks().size
@@ -158,15 +159,15 @@ def load_context(
 ) -> tuple[Config, Path, tuple[str, ...]]:
     """The configuration of a repository's context, the repository's root, and notes on ignored keys.
 
-    The root is ``root``; else the nearest folder, from the working folder up, with ``mcp.config.json``, ``anvil.toml``
-    or ``.git``; else the working folder. Anvil's own configuration (``path``, or the nearest one from the root up)
-    overrides ``mcp.config.json``. Raises :class:`ConfigError`.
+    Without ``root``, the root is the nearest folder, from the working folder up, with ``mcp.config.json``,
+    ``anvil.toml`` or ``.git``, else the working folder. Anvil's own configuration (``path``, or the nearest one from
+    the root up) overrides ``mcp.config.json``. Raises :class:`ConfigError`.
     """
     if root is not None and not str(root).strip():
         raise ConfigError("The repository's folder is empty. Name it with --root; '.' is the working folder.")
-    start, marks = Path.cwd(), (CONTEXT_NAME, CONFIG_NAME, ".git")
-    marked = (folder for folder in (start, *start.parents) if any((folder / mark).exists() for mark in marks))
-    folder = Path(os.path.abspath(root)) if root is not None else next(marked, start)
+    start, root_files = Path.cwd(), (CONTEXT_NAME, CONFIG_NAME, ".git")
+    roots = (folder for folder in (start, *start.parents) if any((folder / name).exists() for name in root_files))
+    folder = Path(os.path.abspath(root)) if root is not None else next(roots, start)
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
     table, notes = _context_table(folder / CONTEXT_NAME)
@@ -175,7 +176,7 @@ def load_context(
 
 
 def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Anvil's keys of an ``mcp.config.json``, and a note on the others."""
+    """The keys of an ``mcp.config.json`` that Anvil uses, and a note on the others."""
     try:
         table = json.loads(safe_files.text(path))
     except FileNotFoundError:

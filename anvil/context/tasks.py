@@ -1,4 +1,4 @@
-"""Check boxes as tasks: read when a document is parsed, stored in its metadata, and chosen by status."""
+"""Tasks: check boxes are read when a document is parsed, stored in its metadata, and get a status by their marks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from anvil.documents.document_source import SourceWrapper
 from anvil.values import Box, Document, Skipped
 
 TASKS_KEY = "anvil.tasks"
-"""The key of the tasks in a document's metadata: a :class:`anvil.values.Box` with its fields for each check box."""
+"""The key of the check boxes in a document's metadata. Each is a dict with the fields of :class:`anvil.values.Box`."""
 METADATA_VERSION = 8
-"""Raised when the same files give other tasks or metadata. An index of an older version is built again."""
+"""Increase it when the same files give other tasks or metadata. An index of an older version is built again."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Numbers of check boxes: not ticked, and ticked."""
+    """Numbers of open and done tasks."""
 
     open: int = 0
     done: int = 0
@@ -34,7 +34,7 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class TaskItem:
-    """A check box. ``mark``: the character in it."""
+    """A task. ``mark``: the character in its check box."""
 
     artifactPath: str
     line: int
@@ -57,27 +57,27 @@ class TaskedDocuments(SourceWrapper):
         from anvil.text import markdown_sections
 
         page = markdown_sections.parse(document.text)
-        # plans have lists of files, which Markdown joins with the steps below them: those have no mark
+        # Plans have lists of files, which Markdown joins with the steps below them. Their items have no mark.
         boxes = [box._asdict() for box in page.boxes if box.mark]
         return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes})
 
     def plain(self, path: str) -> Document | Skipped:
-        """The document without parsing it."""
+        """The document without its check boxes, so without parsing it."""
         return super().read(path)
 
 
-def tasks_of(path: str, metadata: Mapping[str, Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
-    """The tasks of a document by its metadata; and the lines of items in the same lists that have no known mark."""
-    boxes = [Box(**box) if isinstance(box, dict) else _earlier(*box) for box in metadata.get(TASKS_KEY, [])]
+def tasks_of(path: str, metadata: Mapping[str, Any], marks: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
+    """The tasks of a document, and the lines of items in the same lists whose mark is unknown."""
+    boxes = [Box(**box) if isinstance(box, dict) else _older_box(*box) for box in metadata.get(TASKS_KEY, [])]
     tasks = [
         TaskItem(path, box.line, box.text, status, box.heading_path, box.mark)
         for box in boxes
-        if (status := known.status(box.mark)) is not None
+        if (status := marks.status(box.mark)) is not None
     ]
-    groups = {box.group for box in boxes if known.status(box.mark)}
-    return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
+    groups = {box.group for box in boxes if marks.status(box.mark)}
+    return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not marks.status(box.mark))
 
 
-def _earlier(line: int, text: str, mark: str, heading: str, *rest: Any) -> Box:
-    """A box as earlier versions stored it, until the next ingestion."""
-    return Box(line, 1, mark, rest[-1], text, heading)
+def _older_box(line: int, text: str, mark: str, heading: str, *others: Any) -> Box:
+    """A check box as older versions stored it. The next ingestion replaces it."""
+    return Box(line, 1, mark, others[-1], text, heading)

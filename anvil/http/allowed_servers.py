@@ -1,4 +1,7 @@
-"""Which servers a request can reach: any https server for an index, only public addresses for an untrusted URL."""
+"""Policies for requests: which servers may be reached, after redirects and DNS too, and which addresses are private.
+
+An index that the user named may be on any https server. An untrusted URL may lead to public addresses only.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +46,16 @@ _NOT_PUBLIC = tuple(
         ),
     )
 )
-"""IANA's special addresses, and metadata services of clouds. Python's own tables differ between its versions."""
+"""IANA's special addresses, and metadata services of clouds. They are listed here because Python's own tables differ
+between its versions."""
 _PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 """The global unicast addresses."""
 _WRAPS_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
-"""Networks with an IPv4 address in the last 32 bits: mapped addresses, and NAT64."""
+"""Networks whose addresses have an IPv4 address in the last 32 bits: mapped addresses, and NAT64."""
 
 
 class IndexPolicy:
-    """The policy for an index that the user named: https, or this machine.
+    """The policy for an index that the user named: over https, or on this machine.
 
     Redirects from https to http, and from another host to this machine, are not allowed.
     """
@@ -60,12 +64,12 @@ class IndexPolicy:
     """Whether proxies and certificates of the environment are used."""
 
     def check(self, url: str) -> None:
-        """Raise for a URL that is not allowed."""
+        """Raises an :class:`AnvilError` if a URL is not allowed."""
         if not index_url.is_allowed(url):
             raise FetchError(f"{host_of(url)} can be used over https only. Check the address.")
 
     def redirect(self, before: str, target: str) -> str:
-        """The URL after a redirect. Raises for a redirect that is not allowed, ValueError for an invalid URL."""
+        """The URL after a redirect. Raises an :class:`AnvilError` if it is not allowed, ValueError if it is invalid."""
         hosts = f"{host_of(before)} to {host_of(target)}".removesuffix(" to ")
         if not index_url.is_allowed(target) or (before.startswith("https:") and not target.startswith("https:")):
             scheme = urllib.parse.urlsplit(target).scheme
@@ -79,16 +83,17 @@ class IndexPolicy:
         return urllib.parse.urlunsplit((parts.scheme, host_of(target), parts.path, parts.query, ""))
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
-        """The address to connect to; None: the HTTP library resolves the name. Raises for one that is not allowed."""
+        """The address to connect to; None if the HTTP library resolves the name. Raises an :class:`AnvilError` if an
+        address is not allowed."""
         return None
 
 
 class DocumentPolicy:
-    """The policy for the URL of a document, which can come from the author of a page that a model read.
+    """The policy for the URL of a document, which may come from the author of a page that a model read.
 
-    ``allowed`` decides about addresses. A name is resolved once, all its addresses are checked, and the client connects
-    to one of them, so a second answer of the name server has no effect. A proxy would resolve the name again, so none
-    is used.
+    ``allowed`` decides about addresses. A name is resolved once and all its addresses are checked. The client connects
+    to one of these, so a second answer of the name server has no effect. No proxy is used, because it would resolve the
+    name again.
     """
 
     uses_environment = False
@@ -101,7 +106,7 @@ class DocumentPolicy:
         try:
             parts = urllib.parse.urlsplit(url)
             host, port = parts.hostname, parts.port
-        except ValueError:  # also of a port that is no number, or too large
+        except ValueError:  # also raised for a port that is no number, or too large
             raise ConfigError(f"{shown} is not a URL with a valid host and port.") from None
         if parts.scheme not in ("http", "https"):
             raise ConfigError(f"{shown} is not an http or https URL.")
@@ -119,15 +124,15 @@ class DocumentPolicy:
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
         unknown = DocumentRejected(f"There is no host {host}. Check the URL.")
         private = DocumentRejected(f"{host} is on this machine or a private network, which is not allowed. {ALLOW}")
-        return _looked_up(host, port, timeout_s, self._allowed, unknown, private)
+        return _look_up(host, port, timeout_s, self._allowed, unknown, private)
 
 
 class DependencyPolicy(IndexPolicy):
     """The policy for addresses in packages, lockfiles and registries: https, and public addresses only.
 
-    ``trusted``: hosts (with ports) that the user named, such as a private registry; they can have any address.
-    ``allow_private``: every host can, and this machine over plain http. Behind a proxy of the environment, names are
-    resolved and judged by the proxy.
+    ``trusted``: hosts (with ports) that the user named, such as a private registry. They may have any address.
+    ``allow_private``: all hosts may have any address, and this machine may be used over plain http. Behind a proxy of
+    the environment, the proxy resolves names and decides about their addresses.
     """
 
     def __init__(self, trusted: Collection[str] = (), allow_private: bool = False) -> None:
@@ -140,26 +145,26 @@ class DependencyPolicy(IndexPolicy):
             raise FetchError(f"{host_of(url)} is this machine, which a package may not name. {ALLOW_DEPENDENCIES}")
 
     def redirect(self, before: str, target: str) -> str:
-        followed = super().redirect(before, target)
-        self.check(followed)
-        return followed
+        url = super().redirect(before, target)
+        self.check(url)
+        return url
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
-        named = f"[{host}]" if ":" in host else host
-        is_trusted = not self._trusted.isdisjoint((named, f"{named}:{port}"))
-        if self._allow_private or is_trusted or proxy_of(f"https://{named}"):
+        url_host = f"[{host}]" if ":" in host else host
+        is_trusted = not self._trusted.isdisjoint((url_host, f"{url_host}:{port}"))
+        if self._allow_private or is_trusted or proxy_of(f"https://{url_host}"):
             return None
         unknown = Unreachable(f"There is no host {host}. Check the network.")
         private = FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
-        return _looked_up(host, port, timeout_s, is_public, unknown, private)
+        return _look_up(host, port, timeout_s, is_public, unknown, private)
 
 
 HttpPolicy = IndexPolicy | DocumentPolicy
-"""Which URLs and addresses a client can request."""
+"""The rules for the URLs and addresses that a client may request."""
 
 
 def proxy_of(url: str) -> str | None:
-    """Host and port of the proxy that the environment names for an address; None without one."""
+    """Host and port of the proxy that the environment names for a URL; None without one."""
     import urllib.request
 
     parts, proxies = urllib.parse.urlsplit(url), urllib.request.getproxies()
@@ -169,9 +174,9 @@ def proxy_of(url: str) -> str | None:
     return host_of(proxy if "://" in proxy else f"http://{proxy}")
 
 
-def _looked_up(host: str, port: int, timeout_s: float, allowed: Allowed, unknown: Exception, private: Exception) -> str:
-    """An address of a host name. Raises ``unknown`` without one, for a bad name and after ``timeout_s``; ``private`` if
-    one of its addresses is not allowed."""
+def _look_up(host: str, port: int, timeout_s: float, allowed: Allowed, unknown: Exception, private: Exception) -> str:
+    """An address of a host name. Raises ``unknown`` if there is none, the name is bad or the time is over, and
+    ``private`` if one of the addresses is not allowed."""
     answers: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
 
     def resolve() -> None:
@@ -194,7 +199,7 @@ def _looked_up(host: str, port: int, timeout_s: float, allowed: Allowed, unknown
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is public. Of an address that contains another, the inner one is checked."""
+    """Whether an address is public. If it contains an IPv4 address, that one is checked."""
     if isinstance(address, ipaddress.IPv6Address):
         if any(address in network for network in _WRAPS_IPV4):
             return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
@@ -204,6 +209,7 @@ def is_public(address: Address) -> bool:
 
 
 def anything(address: Address) -> bool:
+    """Allow every address."""
     return True
 
 

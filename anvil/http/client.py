@@ -1,8 +1,8 @@
-"""The only HTTP client: requests to untrusted servers, with limits on size, time and redirects.
+"""The HTTP client: requests to untrusted servers, with timeouts, limits on size and redirects, TLS, and credentials.
 
 A policy of :mod:`anvil.http.allowed_servers` decides which servers are allowed, also after each redirect. Credentials
-are sent to their own origin only. A server that sends headers or body too slowly is abandoned. Credentials and URLs
-are never logged.
+are sent to their own origin only. A request ends if the server sends headers or body too slowly. The HTTP library logs
+no credentials and URLs of these requests.
 """
 
 from __future__ import annotations
@@ -38,35 +38,39 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 LOCATION = "location"
+"""The key under which a response keeps its header ``Location``, see :func:`_keep_location`."""
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-TRUST_S = 600
+CERTIFICATES_TTL_S = 600
 """Seconds after which the certificates that this machine trusts are read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a request, in seconds, bytes, and bytes per second.
-
-    ``connect``: until there is a connection; ``answer``: from the request to the last header; ``pause``: between two
-    bytes; ``grace``: for a body before its ``rate`` counts; ``whole``: for one body; ``total``: for everything,
-    redirects included; ``size``: of the largest index.
-    """
+    """Limits of a request. Times are in seconds."""
 
     connect: float = 10.0
+    """Time until there is a connection."""
     answer: float = 30.0
+    """Time from the request to the last header."""
     pause: float = 20.0
+    """Time between two bytes."""
     grace: float = 20.0
+    """Time for a body before its :attr:`rate` counts."""
     rate: float = 8_000.0
+    """Least bytes per second of a body."""
     whole: float = 3_600.0
+    """Time for one body."""
     total: float | None = None
+    """Time for everything, redirects included; None without a limit."""
     size: int = 2_000_000_000
+    """Bytes of the largest index."""
     small: int = 8_000_000
     """Bytes of the longest text, such as a manifest or a list."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """What is sent to an address: a request's method, its body, and its headers without credentials."""
+class _Request:
+    """The method of a request, its body, and its headers without credentials."""
 
     method: str
     content: bytes | None
@@ -78,11 +82,12 @@ class TimedOut(Unreachable):
 
 
 class BrokenOff(Unreachable):
-    """A body that ended before its end."""
+    """The server closed the connection before the end of a body."""
 
 
 class Reply:
-    """A response; its body is read by :meth:`chunks` or :meth:`text`. ``url``: its address, after redirects."""
+    """A response. Its body is read with :meth:`chunks`, :meth:`body` or :meth:`text`. ``url``: its address, after
+    redirects."""
 
     def __init__(self, response: httpx2.Response, url: str, limits: Limits, deadline: SocketDeadline) -> None:
         self._response, self._limits, self._deadline = response, limits, deadline
@@ -106,16 +111,16 @@ class Reply:
         and :class:`Unreachable` if it is too slow."""
         import httpx2
 
-        # none was asked for: a small body could unpack to a huge one before its size is checked
+        # The client asks for none: a small compressed body could become a huge one before its size is checked.
         if self.headers.get("content-encoding", "").strip().lower() not in ("identity", ""):
             raise FetchError(f"{self.host} sent a compressed answer although none was asked for. Tell its owner.")
-        began, received = time.monotonic(), 0
+        start, received = time.monotonic(), 0
         try:
             for chunk in self._response.iter_raw():
                 received += len(chunk)
-                passed = time.monotonic() - began
-                late = passed > self._limits.grace and received < (passed - self._limits.grace) * self._limits.rate
-                if late or passed > self._limits.whole:
+                passed = time.monotonic() - start
+                is_slow = passed > self._limits.grace and received < (passed - self._limits.grace) * self._limits.rate
+                if is_slow or passed > self._limits.whole:
                     raise Unreachable(
                         f"{self.host} is too slow: {received:,} bytes in {passed:.0f} s. Try again later."
                     )
@@ -123,9 +128,10 @@ class Reply:
                     raise too_large
                 yield chunk
         except httpx2.TransportError as error:
-            broken = f"{self.host} broke off after {received:,} bytes ({type(error).__name__}). Try again later."
-            raise BrokenOff(broken) from None
-        if self._deadline.expired:  # a body without a length ends with its socket, as if complete
+            message = f"{self.host} broke off after {received:,} bytes ({type(error).__name__}). Try again later."
+            raise BrokenOff(message) from None
+        # A body without a length ends when the socket is closed. The deadline closes it, too.
+        if self._deadline.expired:
             raise Unreachable(f"{self.host} is too slow. Try again later.")
 
     def body(self, limit: int) -> bytes:
@@ -134,12 +140,12 @@ class Reply:
         return b"".join(self.chunks(limit, too_large))
 
     def text(self, limit: int | None = None) -> str:
-        """The body as text, with at most ``limit`` bytes, by default ``Limits.small``. Raises as :meth:`body`."""
+        """The body as text, of at most ``limit`` bytes (default: ``Limits.small``). Raises as :meth:`body` does."""
         return self.body(self._limits.small if limit is None else limit).decode("utf-8", "replace")
 
 
 class HttpClient:
-    """A client for one fetch; a context manager. ``authorization``: origin -> value of the header."""
+    """A client for one fetch; a context manager. ``authorization``: origin -> value of the header ``Authorization``."""
 
     def __init__(
         self, limits: Limits, authorization: Mapping[str, str] | None = None, policy: HttpPolicy | None = None
@@ -157,15 +163,16 @@ class HttpClient:
                 trust_env=self._policy.uses_environment,
                 timeout=httpx2.Timeout(limits.pause, connect=limits.connect),
                 headers={"User-Agent": f"anvil-docs/{__version__}", "Accept-Encoding": "identity"},
-                limits=httpx2.Limits(max_keepalive_connections=0),  # a connection and a deadline for each request
+                # each request has a connection of its own, since its deadline shuts the connection down
+                limits=httpx2.Limits(max_keepalive_connections=0),
                 mounts={f"all://{name}": None for name in loopback},  # no proxy for this machine
                 event_hooks={"response": [_keep_location]},
             )
-        except ImportError:  # socksio, which httpx2 needs for such a proxy
+        except ImportError:  # of socksio, which httpx2 needs for a SOCKS proxy
             raise FetchError(
                 "A proxy of the environment is a SOCKS proxy. Run 'pip install socksio' to use it."
             ) from None
-        except ValueError:  # its message has the proxy's address, and so a password
+        except ValueError:  # its message is not shown: it has the address of the proxy, which may hold a password
             raise FetchError(
                 "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is not the address of a proxy. Correct it."
             ) from None
@@ -178,7 +185,7 @@ class HttpClient:
         self._client.close()
 
     def authorizes(self, url: str) -> bool:
-        """Whether requests to this origin have credentials."""
+        """Whether requests to the origin of this URL have credentials."""
         return origin(url) in self._authorization
 
     def anonymous(self) -> HttpClient:
@@ -186,23 +193,23 @@ class HttpClient:
         return HttpClient(self.limits, policy=self._policy)
 
     def target(self, before: str, url: str) -> str:
-        """An address that the answer of ``before`` names, judged as if that redirected to it. Raises
-        :class:`FetchError` for one that is not allowed."""
+        """The address ``url`` that the answer of ``before`` names, checked like a redirect. Raises :class:`FetchError`
+        if it is not allowed."""
         try:
             origin(url)  # raises ValueError for an invalid address
             return self._policy.redirect(before, url)
-        except ValueError:  # also UnicodeError, for invalid names
+        except ValueError:  # also UnicodeError, which is raised for an invalid host name
             raise FetchError(f"{host_of(before)} names an invalid address. Tell its owner.") from None
 
     @contextlib.contextmanager
     def get(
         self, url: str, headers: Mapping[str, str] | None = None, method: str = "GET", content: bytes | None = None
     ) -> Iterator[Reply]:
-        """Send a GET request, or one with another method and a body, ``content``; such a one follows no redirect. The
-        caller checks the status, except 408 and 5xx.
+        """Send a request, with the body ``content`` if it has one. Redirects are followed for GET only.
 
-        Raises :class:`Unreachable`, :class:`FetchError` for an invalid address or a forbidden redirect, and the errors
-        of the policy.
+        The caller checks the status. Only for 408 and 5xx :class:`Unreachable` is raised here, as for a server that
+        cannot be reached. Raises :class:`FetchError` for an invalid address or a forbidden redirect, and the errors of
+        the policy.
         """
         import httpx2
 
@@ -211,7 +218,7 @@ class HttpClient:
         with unlogged(), contextlib.ExitStack() as stack:
             try:
                 self._policy.check(url)
-                reply = self._followed(_Sent(method, content, dict(headers or {})), url, end, stack)
+                reply = self._follow(_Request(method, content, dict(headers or {})), url, end, stack)
                 host = reply.host
                 if reply.status >= 500 or reply.status == 408:
                     raise Unreachable(f"{host} has an error (status {reply.status}). Try again later.")
@@ -227,13 +234,14 @@ class HttpClient:
                     f"{host} cannot be reached{through} ({reason(error)}). Check {check}the network."
                 ) from None
 
-    def _followed(self, message: _Sent, url: str, end: float, stack: contextlib.ExitStack) -> Reply:
+    def _follow(self, message: _Request, url: str, end: float, stack: contextlib.ExitStack) -> Reply:
+        """The reply after redirects. ``end``: the monotonic time at which the request must be finished."""
         import httpx2
 
         invalid = f"{host_of(url)} is not a valid host. Check the address."
         for _ in range(MAX_REDIRECTS + 1):
             try:
-                reply = self._sent(message, url, end, stack)
+                reply = self._send(message, url, end, stack)
                 target = reply.location
                 if reply.status not in REDIRECT_STATUSES or not target or message.method != "GET":
                     return reply
@@ -241,35 +249,36 @@ class HttpClient:
                 target = urllib.parse.urljoin(url, target)
                 origin(target)  # raises ValueError for an invalid address
                 url = self._policy.redirect(url, target)
-            except (httpx2.InvalidURL, ValueError):  # also UnicodeError, for invalid names
+            except (httpx2.InvalidURL, ValueError):  # also UnicodeError, which is raised for an invalid host name
                 raise FetchError(invalid) from None
         raise FetchError(f"{host_of(url)} redirects more than {MAX_REDIRECTS} times. Check the address.")
 
-    def _sent(self, message: _Sent, url: str, end: float, stack: contextlib.ExitStack) -> Reply:
+    def _send(self, message: _Request, url: str, end: float, stack: contextlib.ExitStack) -> Reply:
+        """The reply of one server. ``stack`` closes it."""
         import httpx2
 
-        where, sent_headers = httpx2.URL(url), dict(message.headers)
+        target, headers = httpx2.URL(url), dict(message.headers)
         if authorization := self._authorization.get(origin(url)):
-            sent_headers["Authorization"] = authorization
+            headers["Authorization"] = authorization
         deadline = SocketDeadline()
         extensions: dict[str, Any] = {"trace": deadline.trace}
         remaining = min(self.limits.answer, end - time.monotonic())
-        address = self._policy.resolve(where.raw_host.decode("ascii").strip("[]"), where.port or 0, remaining)
+        address = self._policy.resolve(target.raw_host.decode("ascii").strip("[]"), target.port or 0, remaining)
         if address is not None:  # connect to the checked address; Host and certificate use the name
-            sent_headers["Host"] = where.netloc.decode("ascii")
-            extensions["sni_hostname"] = where.host
-            where = where.copy_with(host=address)
+            headers["Host"] = target.netloc.decode("ascii")
+            extensions["sni_hostname"] = target.host
+            target = target.copy_with(host=address)
         stack.callback(deadline.cancel)
         deadline.start(min(self.limits.answer, end - time.monotonic()))
         try:
             request = self._client.build_request(
-                message.method, where, content=message.content, headers=sent_headers, extensions=extensions
+                message.method, target, content=message.content, headers=headers, extensions=extensions
             )
             response = stack.enter_context(contextlib.closing(self._client.send(request, stream=True)))
         except Exception:
             if deadline.expired:
-                late = f"{host_of(url)} did not answer in {self.limits.answer:.0f} s. Try again later."
-                raise Unreachable(late) from None
+                problem = f"{host_of(url)} did not answer in {self.limits.answer:.0f} s. Try again later."
+                raise Unreachable(problem) from None
             raise
         deadline.cancel()
         if end < math.inf:
@@ -278,19 +287,21 @@ class HttpClient:
 
 
 def _keep_location(response: httpx2.Response) -> None:
-    """Take the header from httpx2, which judges the address before anybody follows it, and some releases refuse it as
-    an error of the protocol."""
+    """Move the header ``Location`` out of httpx2's reach. It checks the address even if redirects are not followed, and
+    some of its releases raise an error for it."""
     response.extensions[LOCATION] = response.headers.pop(LOCATION, None)
 
 
 def _tls(uses_environment: bool) -> ssl.SSLContext:
-    """Settings of TLS with the certificates that this machine trusts, shared by clients: to read them takes 30 ms."""
+    """Settings of TLS with the certificates that this machine trusts. Clients share them, since reading the
+    certificates takes 30 ms."""
     variables = [os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if uses_environment]
-    return _tls_of(uses_environment, tuple(variables), time.monotonic() // TRUST_S)
+    return _cached_tls(uses_environment, tuple(variables), time.monotonic() // CERTIFICATES_TTL_S)
 
 
 @functools.lru_cache(maxsize=4)
-def _tls_of(uses_environment: bool, variables: tuple[str | None, ...], period: float) -> ssl.SSLContext:
+def _cached_tls(uses_environment: bool, variables: tuple[str | None, ...], period: float) -> ssl.SSLContext:
+    """Settings of TLS. The other arguments are the key of the cache: with other values they are made again."""
     import httpx2
 
     try:
@@ -303,7 +314,7 @@ def _tls_of(uses_environment: bool, variables: tuple[str | None, ...], period: f
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port: credentials belong to these."""
+    """Scheme, host and port of a URL, which credentials are for."""
     parts = urllib.parse.urlsplit(url)
     port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     return f"{parts.scheme}://{parts.hostname}:{port}"
@@ -316,7 +327,7 @@ def reason(error: Exception) -> str:
 
 
 class SocketDeadline:
-    """Shuts down the sockets of a request at the deadline, which ends the wait in the HTTP library."""
+    """A timer that shuts down the sockets of a request. That ends the wait in the HTTP library."""
 
     def __init__(self) -> None:
         self.expired = False
@@ -324,7 +335,7 @@ class SocketDeadline:
         self._timer: threading.Timer | None = None
 
     def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Called by the HTTP library at each step. A new connection has its socket in ``info``."""
+        """Note the socket of each new connection. The HTTP library calls this at each step of a request."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             sock = info["return_value"].get_extra_info("socket")
             if sock is not None:
@@ -347,7 +358,8 @@ class SocketDeadline:
         self.expired = True
         for sock in self._sockets:
             with contextlib.suppress(OSError):  # closed meanwhile
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # also of TLS, without its closing message
+                # the method of a plain socket, for TLS too: it sends no closing message
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 # --- headers, which are untrusted: one that cannot be parsed is ignored ------------------------------------------
@@ -357,7 +369,7 @@ _MAX_PARSED_CHARACTERS = 500
 
 
 def content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
-    """The media type in lower case (empty without one), and the name of the encoding or None."""
+    """The media type in lower case, empty without one; and the name of the encoding, or None."""
     message = _parsed(headers, "content-type")
     charset = message.get_param("charset")
     media_type = message.get_content_type() if message["content-type"] else ""
@@ -365,10 +377,10 @@ def content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
 
 
 def attachment_name(headers: Mapping[str, str]) -> str:
-    """The name under which a browser would save the body; empty without one."""
+    """The file name for the body by ``Content-Disposition``; empty without one."""
     try:
         return _parsed(headers, "content-disposition").get_filename("")
-    except ValueError:  # of the codec that it names
+    except ValueError:  # raised by the codec that the header names
         return ""
 
 
@@ -379,7 +391,7 @@ def _parsed(headers: Mapping[str, str], name: str) -> Message:
 
 
 def http_date(header: str | None) -> str | None:
-    """The time in a header such as Last-Modified: ISO 8601, UTC; None without a valid one."""
+    """The time in a header such as Last-Modified, in ISO 8601 and UTC; None without a valid one."""
     try:
         moment = parsedate_to_datetime(header or "").astimezone(timezone.utc)
     except (TypeError, ValueError, OverflowError, OSError):
@@ -387,14 +399,15 @@ def http_date(header: str | None) -> str | None:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# --- logs: addresses can be signed, so the HTTP library's records of our requests are dropped ----------------------
+# --- logs: URLs may be signed, so log records of the HTTP library about these requests are dropped
+# ---------------------
 
 _unlogged: ContextVar[bool] = ContextVar("anvil_unlogged", default=False)
 
 
 @contextlib.contextmanager
 def unlogged() -> Iterator[None]:
-    """Drop the HTTP library's log records within this context."""
+    """A context in which log records of the HTTP library are dropped."""
     token = _unlogged.set(True)
     try:
         yield
@@ -407,8 +420,8 @@ def _is_logged(record: logging.LogRecord) -> bool:
 
 
 def install_log_filter() -> None:
-    """Add the filter to the library's loggers. A second call does nothing."""
-    for version in ("", "2"):  # our library, and that of OpenAI's client
+    """Add the filter to the loggers of HTTP libraries. A second call does nothing."""
+    for version in ("", "2"):  # OpenAI's client uses httpx, this one httpx2
         for name in ("connection", "http11", "proxy", "socks"):
             logging.getLogger(f"httpcore{version}.{name}").addFilter(_is_logged)
         logging.getLogger(f"httpx{version}").addFilter(_is_logged)
