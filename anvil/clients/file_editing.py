@@ -1,7 +1,7 @@
-"""Configuration files in JSON with comments, TOML and YAML, changed as text: comments, order and other entries stay.
+"""Edits of configuration files in JSON with comments, TOML and YAML, as text: comments, order and other entries stay.
 
-The caller compares the value of a new text with the expected one: a file in an unusual form is not changed. PyYAML is
-imported for YAML only, because it takes long and few clients have YAML.
+A file in an unusual form may be edited wrongly. So the caller parses the new text and compares its value with the
+expected one. PyYAML is imported for YAML only, because its import takes long and few clients have YAML.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from anvil.formats import data_formats
 
 
 class Editor(NamedTuple):
-    """A format. ``loads``: the value of a text; raises ValueError. ``dumps``: the text of a file with one entry alone,
-    from the key of the entries, the entry's name and its value. ``put``: a text with such an entry in it; raises
-    ValueError for a text that is invalid, or in a form that is not changed here."""
+    """The functions of a format. Two of them take the key of the entries, and the name and value of an entry.
+
+    ``loads``: the value of a text. Raises ValueError. ``dumps``: the text of a file with this entry alone. ``put``: the
+    given text with this entry in it. Raises ValueError if the text is invalid or in a form that cannot be edited.
+    """
 
     loads: Callable[[str], Any]
     dumps: Callable[[str, str, dict[str, Any]], str]
@@ -28,6 +30,7 @@ class Editor(NamedTuple):
 
 # --- JSON with comments and trailing commas --------------------------------------------------------------------------
 
+# The first group of both expressions is a string, in which nothing is a comment or a comma of the format.
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -57,7 +60,8 @@ def _skip(plain: str, at: int) -> int:
 
 
 def _members(plain: str, start: int) -> tuple[dict[str, tuple[int, int, int]], int]:
-    """Key -> (start of the key, start and end of the value) of the object at ``start``; the position of its ``}``."""
+    """Key -> (start of the key, start and end of the value) of the object at ``start``; and the position of its
+    ``}``."""
     decode = json.JSONDecoder().raw_decode
     members: dict[str, tuple[int, int, int]] = {}
     at = _skip(plain, start + 1)
@@ -77,6 +81,7 @@ def _put_member(text: str, start: int, key: str, value: Any) -> str:
     """The text with ``value`` under ``key`` of the object at ``start``."""
     members, brace = _members(_plain(text), start)
     newline = "\r\n" if "\r\n" in text else "\n"
+    # ``outer``: the indentation of the object, ``inner``: that of its members
     outer = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :])[0]  # type: ignore[index]
     inner = outer + ("\t" if "\n\t" in text else "  ")
     first = min((begin for begin, _, _ in members.values()), default=start)
@@ -93,8 +98,8 @@ def _put_member(text: str, start: int, key: str, value: Any) -> str:
     added = f"{newline}{inner}{json.dumps(key)}: {written}"
     if not text[at:brace].strip(" \t"):  # the brace is on the same line
         return f"{text[:at]}{missing}{added}{newline}{outer}{text[brace:]}"
-    rest = re.match(r"[ \t]*(?://[^\n\r]*)?", text[at:])[0]  # type: ignore[index]  # the comment on that line
-    return f"{text[:at]}{missing}{rest}{added}{text[at + len(rest) :]}"
+    comment = re.match(r"[ \t]*(?://[^\n\r]*)?", text[at:])[0]  # type: ignore[index]  # stays on its line
+    return f"{text[:at]}{missing}{comment}{added}{text[at + len(comment) :]}"
 
 
 # --- TOML ------------------------------------------------------------------------------------------------------------
@@ -102,7 +107,7 @@ def _put_member(text: str, start: int, key: str, value: Any) -> str:
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
-"""Where the next table begins. The blank lines and comments in front of it are its own."""
+"""The beginning of the next table. Blank lines and comments before it belong to that table."""
 
 
 def _loads_toml(text: str) -> Any:
@@ -114,7 +119,8 @@ def _dumps_toml(key: str, name: str, value: Mapping[str, Any]) -> str:
 
 
 def _put_toml(text: str, key: str, name: str, value: Mapping[str, Any]) -> str:
-    """An entry is a table of its own, ``[key.name]``: what it holds is written again, or it is added at the end."""
+    """The text with the entry as a table ``[key.name]``. If there is such a table, its values are replaced, else it is
+    added at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = _loads_toml(text)
     servers = whole.get(key) or {}
@@ -130,12 +136,12 @@ def _put_toml(text: str, key: str, name: str, value: Mapping[str, Any]) -> str:
     lines = _LINE.findall(text, head.end(), after.start() if after else len(text))
     while lines and lines[-1].strip()[:1] in ("", "#"):
         lines.pop()
-    rest = text[head.end() + len("".join(lines)) :]
-    return text[: head.end()] + ("" if head[0].endswith("\n") else newline) + written + rest
+    below = text[head.end() + len("".join(lines)) :]
+    return text[: head.end()] + ("" if head[0].endswith("\n") else newline) + written + below
 
 
 def _statements(entry: Mapping[str, Any]) -> str:
-    """The keys and values of a table, without those that are tables of their own."""
+    """The keys and values of a table, without values that are tables."""
     return "".join(f"{_key(part)} = {_value(value)}\n" for part, value in entry.items() if not isinstance(value, dict))
 
 
@@ -144,7 +150,7 @@ def _key(text: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """A text, number, boolean or list of these as TOML."""
+    """A text, a number, a boolean or a list of these as TOML."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     return data_formats.toml_string(value) if isinstance(value, str) else json.dumps(value)
@@ -153,7 +159,7 @@ def _value(value: Any) -> str:
 # --- YAML ------------------------------------------------------------------------------------------------------------
 
 _LINE_WIDTH = 10**6
-"""Characters after which a text would be folded."""
+"""Characters of a line. PyYAML would break longer texts into several lines."""
 
 
 def _loads_yaml(text: str) -> Any:
@@ -162,7 +168,7 @@ def _loads_yaml(text: str) -> Any:
 
 
 def _put_yaml(text: str, key: str, name: str, value: Any) -> str:
-    """An entry is put in the place of the old one, else as the first."""
+    """The text with the entry in place of an old one, else as the first."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.replace("\r\n", "\n")
     lines += "\n" if lines and not lines.endswith("\n") else ""

@@ -1,8 +1,8 @@
-"""The MCP clients that Anvil sets up: where each keeps its servers, and the form of an entry.
+"""The MCP clients that Anvil sets up: the file in which each keeps its servers, and the form of an entry.
 
 To add a client, add an entry to :data:`CLIENTS`. Paths begin with ``~/`` (the home folder), ``{xdg}/`` (the folder of
 configuration files by the XDG specification: ``~/.config``), ``{config}/`` (the same, on Windows ``%APPDATA%``) or
-``{app}/`` (as ``{config}/``, on macOS ``~/Library/Application Support``). Others are relative to the project.
+``{app}/`` (as ``{config}/``, on macOS ``~/Library/Application Support``). Other paths are relative to the project.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 FOLDER = "${workspaceFolder}/"
-"""Editors start servers in any folder, and replace this by the project's."""
+"""Editors replace this by the folder of the project. They start servers in any folder, so relative paths do not
+work."""
 
 FORM = ("--text", "markdown")
-"""The end of the arguments: a model reads an answer in Markdown with fewer characters, and every client shows it."""
+"""The last arguments of each entry. A model reads an answer in Markdown with fewer characters."""
 
 Format = Literal["json", "toml", "yaml"]
 Scope = Literal["project", "user"]
@@ -27,43 +28,43 @@ class McpClient:
 
     title: str
     documentation: str
-    """The address of the published format."""
+    """The address of the page that describes the format."""
     verified: str
     """The date on which this entry was compared with that page."""
     project: tuple[str, ...] = ()
-    """Names of its file in a project, which can be committed. The first is created if none exists."""
+    """Paths of its file in a project, which can be committed. The first is created if none exists."""
     user: tuple[str, ...] = ()
-    """Paths of its file for all projects of a user."""
+    """Paths of its file for all projects of a user. The first is created if none exists."""
     user_on_windows: str = ""
-    """That path on Windows, where it differs."""
+    """The path of that file on Windows, if it differs."""
     has_other_settings: bool = False
-    """Whether its file holds more than servers."""
+    """Whether its file has other settings than servers."""
     settings: str = ""
     """The place to paste an entry, for a client without such a file."""
     settings_scope: Scope = "user"
-    """Whether such an entry is for the project on any machine, or for this user."""
+    """Whether an entry that is pasted there is for the project on any machine, or for this user."""
     starter: tuple[str, ...] = ()
-    """The command that starts Anvil, where it is not this machine that starts it."""
+    """The command that starts Anvil, for a client that runs on another machine."""
     format: Format = "json"
     key: str = "mcpServers"
     """The key of the servers in the file."""
     command: str = "command"
     arguments: str = "args"
-    """The key of the arguments; ``""``: they are in the list ``command``."""
+    """The key of the arguments. If it is ``""``, they are in the list ``command``."""
     name: str = ""
-    """The key that repeats the server's name; ``""``: none."""
+    """The key that repeats the server's name. If it is ``""``, there is none."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further values of an entry."""
     folder: str = ""
-    """What precedes paths of the project in the project's file."""
+    """The prefix of paths of the project in the project's file."""
     condition: str = ""
-    """A sentence: what must hold besides, so that it reads a project's file."""
+    """A sentence on what else is needed, so that the client reads a project's file."""
     signs: tuple[str, ...] = ()
-    """Files and folders that show that a project or a user has this client."""
+    """Files and folders that only exist where a project or a user has this client."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Where its entry can be, the preferred place first."""
+        """The scopes for which it has a file, the preferred one first."""
         return (*(("project",) if self.project else ()), *(("user",) if self.user else ()))
 
 
@@ -138,8 +139,8 @@ CLIENTS: Mapping[str, McpClient] = {
     ),
     "opencode": McpClient(
         title="opencode",
-        # Version 2 nests servers in "mcp.servers". It also reads the form of version 1, which is written here, beside
-        # it: https://opencode.ai/docs/migrate-v1/
+        # Version 2 has servers in "mcp.servers". The form that is written here is that of version 1, which version 2
+        # also reads: https://opencode.ai/docs/migrate-v1/
         documentation="https://opencode.ai/docs/mcp-servers/",
         verified="2026-11-23",
         project=("opencode.json", "opencode.jsonc"),
@@ -202,7 +203,7 @@ CLIENTS: Mapping[str, McpClient] = {
         title="Junie",
         documentation="https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html",
         verified="2026-11-22",
-        user=("~/.junie/mcp/mcp.json",),  # its file in a project needs absolute paths, so it cannot be shared
+        user=("~/.junie/mcp/mcp.json",),  # its file in a project needs absolute paths, so it works on one machine
         signs=(".junie", "~/.junie"),
     ),
     "jetbrains": McpClient(
@@ -254,16 +255,18 @@ CLIENTS: Mapping[str, McpClient] = {
 """Name on the command line -> program."""
 
 
-def entry(client: McpClient, name: str, words: list[str]) -> dict[str, Any]:
-    """The entry that starts a command. ``name``: the server's."""
+def entry(client: McpClient, name: str, command: list[str]) -> dict[str, Any]:
+    """The entry of a server with this name, which a command starts."""
     started = (
-        {client.command: words[0], client.arguments: words[1:]} if client.arguments else {client.command: [*words]}
+        {client.command: command[0], client.arguments: command[1:]}
+        if client.arguments
+        else {client.command: [*command]}
     )
     return {**({client.name: name} if client.name else {}), **client.extra, **started}
 
 
-def words(client: McpClient, server: Any) -> list[str]:
-    """The command of an entry, with its arguments; what is not text is left out."""
+def command_of(client: McpClient, server: Any) -> list[str]:
+    """The command of an entry with its arguments. Values that are not text are left out."""
     values = [server.get(key) for key in (client.command, client.arguments)] if isinstance(server, Mapping) else []
     lists = [value if isinstance(value, list) else [value] for value in values]
-    return [word for listed in lists for word in listed if isinstance(word, str)]
+    return [word for words in lists for word in words if isinstance(word, str)]

@@ -1,7 +1,7 @@
-"""``anvil init --client``: the MCP server in the configuration files of clients, and links that add it.
+"""``anvil init --client``: entries of the MCP server in the configuration files of clients, and links that add it.
 
-A file is changed as text, so comments, order and other entries stay. A file that cannot be parsed, and an entry
-that starts another server, are never changed. The clients are listed in :mod:`anvil.clients.known_clients`.
+A file is edited as text, so comments, order and other entries stay. A file that cannot be parsed is left alone, and so
+is an entry that starts another server. The clients are listed in :mod:`anvil.clients.known_clients`.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from anvil.wording import counted
 SERVER = "docs"
 """The default name of the server in a project's file."""
 PATHS = ("--docs", "-d", "--config", "-c", "--index", "--db", "--root")
-"""Options of ``anvil serve`` that name something on disk."""
+"""Options of ``anvil serve`` whose value may be a path."""
 
 
 class ClientFile(NamedTuple):
-    """The place of an entry: a client's file for a project, or for all projects of a user."""
+    """A client's file with entries of servers, for a project or for all projects of a user."""
 
     client: McpClient
     scope: Scope
     path: Path
-    """``.`` for a client without a file."""
+    """The path of the file; ``.`` for a client without one."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether the file is the project's, so that the entry should work on other machines."""
+        """Whether the file is in the project, so that its entries should work on other machines."""
         return self.scope == "project"
 
 
 def client_file(client: McpClient, project: Path, scope: Scope | None = None) -> ClientFile:
-    """The client's file on this machine. ``scope``: the preferred one if None.
+    """The client's file on this machine. Without ``scope`` it is that of the preferred scope.
 
-    Raises :class:`ConfigError` for a scope that the client does not have.
+    Raises :class:`ConfigError` if the client has no file of this scope.
     """
     if client.settings:
         return ClientFile(client, client.settings_scope, Path())
@@ -66,7 +66,8 @@ def client_file(client: McpClient, project: Path, scope: Scope | None = None) ->
 
 
 def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
-    """(name of the client, file) of all files that exist on this machine. Raises RuntimeError without a home folder."""
+    """(name of the client, file) for each file that exists on this machine. Raises RuntimeError without a home
+    folder."""
     for name, client in CLIENTS.items():
         for scope in client.scopes:
             file = client_file(client, project, scope)
@@ -75,6 +76,7 @@ def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
 
 
 def present_clients(project: Path) -> list[str]:
+    """The names of clients that this project or this user has, by their signs."""
     return [name for name, client in CLIENTS.items() if any(_located(sign, project).exists() for sign in client.signs)]
 
 
@@ -85,10 +87,10 @@ def _paths(client: McpClient, scope: Scope) -> Sequence[str]:
 
 
 def located(path: str, project: Path, home: Path, platform: str, environment: Mapping[str, str]) -> Path:
-    """A path of a client on a system. ``platform``: as :data:`sys.platform`."""
+    """The path on a system for a path in :mod:`anvil.clients.known_clients`. ``platform``: see :data:`sys.platform`."""
     if path.startswith("~/"):
         return home / path[2:]
-    base, _, rest = path.partition("/")
+    base, _, below = path.partition("/")
     if base not in ("{app}", "{config}", "{xdg}"):
         return project / path
     if platform == "win32" and base != "{xdg}":
@@ -97,7 +99,7 @@ def located(path: str, project: Path, home: Path, platform: str, environment: Ma
         folder = home / "Library" / "Application Support" if base == "{app}" else home / ".config"
     else:
         folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
-    return folder / rest
+    return folder / below
 
 
 def _located(path: str, project: Path) -> Path:
@@ -108,12 +110,12 @@ def _located(path: str, project: Path) -> Path:
 
 
 def default_name(file: ClientFile, project: Path) -> str:
-    """The name of a project's server: ``docs`` in the project's own file, the folder's name in one for all projects."""
+    """The name of a project's server: ``docs`` in a file of the project, the folder's name in a file of the user."""
     return SERVER if file.is_shared else folder_name(project)
 
 
 def folder_name(project: Path) -> str:
-    """The name of a project's folder, in the letters that clients allow."""
+    """The name of a project's folder, in the characters that clients allow."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", project.resolve().name).strip("-_")[:40] or SERVER
 
 
@@ -124,18 +126,19 @@ def entry(
     name: str,
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """The entry that starts ``anvil serve`` with ``options``: paths, and addresses as text.
+    """The entry that starts ``anvil serve`` with ``options``, whose values are paths, or addresses as text.
 
-    A project's own file names nothing outside the project if it can. A user's file has absolute paths, because a
-    program that was not started from a shell has another search path. ``command``: the words that start ``anvil``.
+    A file of the project names nothing outside the project if that is possible. A file of the user has absolute paths,
+    because a client that was not started from a shell has another PATH. ``command``: the words that start ``anvil``.
     """
     words = [*(command or file.client.starter or _command(file, project)), "serve"]
     for option, value in options.items():
-        words += [option, _spelled(file, project, value) if isinstance(value, Path) else value]
+        words += [option, _path_in_file(file, project, value) if isinstance(value, Path) else value]
     return known_clients.entry(file.client, name, [*words, *known_clients.FORM])
 
 
-def _spelled(file: ClientFile, project: Path, path: Path) -> str:
+def _path_in_file(file: ClientFile, project: Path, path: Path) -> str:
+    """A path as an entry of the file has it."""
     if not file.is_shared:
         return str(path)
     if not path.is_relative_to(project):
@@ -144,21 +147,23 @@ def _spelled(file: ClientFile, project: Path, path: Path) -> str:
 
 
 def _command(file: ClientFile, project: Path) -> list[str]:
-    """The command for ``anvil`` without an active virtual environment. A shared file gets no path of this machine."""
+    """The command that starts ``anvil`` without an active virtual environment. A shared file gets no path of this
+    machine."""
     words = installation.lasting(shared=file.is_shared)
     if not file.is_shared:
         return words
     if installation.outside_environments("anvil"):
         return ["anvil"]
     if Path(words[0]).is_relative_to(project):
-        return [_spelled(file, project, Path(words[0])), *words[1:]]
-    of_this_machine = Path(words[0]).is_absolute() or any("file://" in word for word in words)
-    return ["anvil"] if of_this_machine else words
+        return [_path_in_file(file, project, Path(words[0])), *words[1:]]
+    is_local = Path(words[0]).is_absolute() or any("file://" in word for word in words)
+    return ["anvil"] if is_local else words
 
 
 def requirement_of(file: ClientFile, server: Mapping[str, Any]) -> str | None:
-    """What an entry in a shared file needs on each machine, in a sentence; None if this machine has it on the PATH."""
-    program = known_clients.words(file.client, server)[0] if file.is_shared else ""
+    """A sentence on what each machine needs for an entry in a shared file. None if it needs nothing, or if this machine
+    has ``anvil`` on the PATH."""
+    program = known_clients.command_of(file.client, server)[0] if file.is_shared else ""
     if program == "anvil" and not installation.outside_environments("anvil"):
         return (
             "The entry starts 'anvil' from the PATH, because the file is for all who open this project, and here it is "
@@ -173,32 +178,32 @@ def requirement_of(file: ClientFile, server: Mapping[str, Any]) -> str | None:
 
 def is_ours(client: McpClient, server: Any) -> bool:
     """Whether an entry starts Anvil: as a program, as a module, or through uvx."""
-    words = known_clients.words(client, server)
+    words = known_clients.command_of(client, server)
     names = {Path(word.replace("\\", "/")).stem for word in words[:1]} | set(words[1:])
     return bool(names & {"anvil", "anvil-docs"})
 
 
 def paths_of(client: McpClient, server: Any) -> Iterator[tuple[str, str]]:
-    """(option, value) of an entry's arguments that are local paths."""
-    words = known_clients.words(client, server)[1:]
+    """(option, value) for each argument of an entry that is a local path. The option of FOLDER is ``FOLDER``."""
+    words = known_clients.command_of(client, server)[1:]
     for at, word in enumerate(words):
         option, equals, value = word.partition("=")
         if at and words[at - 1] == "serve" and not word.startswith("-"):
             yield "FOLDER", word
         if option in PATHS and (equals or at + 1 < len(words)):
-            named = value if equals else words[at + 1]
-            if not index_url.is_remote(named):
-                yield option, named
+            path_or_url = value if equals else words[at + 1]
+            if not index_url.is_remote(path_or_url):
+                yield option, path_or_url
 
 
 def start_problem(file: ClientFile, project: Path, server: Mapping[str, Any]) -> str | None:
-    """Why a client of the project cannot start an entry of a file; None where it can."""
-    started = known_clients.words(file.client, server)
-    command = started[0].replace(known_clients.FOLDER, f"{project}/") if started else ""
+    """The reason why a client of the project cannot start the server of an entry; None if it can."""
+    words = known_clients.command_of(file.client, server)
+    command = words[0].replace(known_clients.FOLDER, f"{project}/") if words else ""
     if not command:
         return "it has no command"
     if os.sep in command and file.is_shared and "${" not in command:
-        command = str(project / command)  # a client starts the servers of a project in its folder
+        command = str(project / command)  # a client starts servers of a project's file in the project's folder
     if "${" not in command and installation.outside_environments(command) is None:
         if os.sep in command:
             return f"there is no program {command}"
@@ -216,7 +221,7 @@ def start_problem(file: ClientFile, project: Path, server: Mapping[str, Any]) ->
 
 
 def other_project(file: ClientFile, project: Path, server: Any) -> Path | None:
-    """The path of another project that an entry in a user's file serves; None for this project."""
+    """The first path outside this project that an entry in a user's file names; None if it serves this project."""
     if file.is_shared:
         return None
     here = Path(os.path.realpath(project))
@@ -225,28 +230,30 @@ def other_project(file: ClientFile, project: Path, server: Any) -> Path | None:
 
 
 def _replaceable(file: ClientFile, project: Path, old: Any, server: Mapping[str, Any]) -> bool:
-    """Whether ``server`` can replace ``old``, which starts Anvil for this project or for a missing folder."""
+    """Whether the entry ``server`` may replace ``old``: that must start Anvil for this project or a missing folder."""
     if not is_ours(file.client, old):
         return False
-    away = other_project(file, project, old)
-    if away is None and not file.is_shared and not [*paths_of(file.client, old)]:
-        # a published index: compare the arguments
-        return known_clients.words(file.client, old)[1:] == known_clients.words(file.client, server)[1:]
-    return away is None or not away.exists()
+    outside = other_project(file, project, old)
+    if outside is None and not file.is_shared and not [*paths_of(file.client, old)]:
+        # It serves a published index, and the project is not known. It is for this one if the arguments are the same.
+        return known_clients.command_of(file.client, old)[1:] == known_clients.command_of(file.client, server)[1:]
+    return outside is None or not outside.exists()
 
 
 # --- files -------------------------------------------------------------------------------------------------
 
 
 def snippet(client: McpClient, name: str, server: dict[str, Any]) -> str:
+    """The text of a client's file with this entry alone."""
     return EDITORS[client.format].dumps(client.key, name, server)
 
 
 def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any], project: Path) -> str:
-    """The file's new text with ``server`` under ``name``; the same text when it has it already.
+    """The new text of a file with ``server`` under ``name``. It is the same text if the entry is in it already.
 
-    ``text``: the file's text, None without a file. An entry of ``name`` for this project is replaced; its other keys,
-    such as ``env``, are kept. Raises :class:`ConfigError` when the name is another server's, and for an invalid file.
+    ``text``: the text of the file, None without one. An entry of this name for this project is replaced. Its other
+    keys, such as ``env``, are kept. Raises :class:`ConfigError` if the name is that of another server, and for an
+    invalid file.
     """
     client, editor = file.client, EDITORS[file.client.format]
     if text is None or not text.strip("\ufeff \t\r\n"):
@@ -268,17 +275,17 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
                 return text
         problem = "The file is in a form that Anvil does not change"
         new = editor.put(body, client.key, name, value)
-        # The text was edited by positions. What it says now must be what it said, with this entry and nothing else.
+        # The text was edited by positions. Its value must be the old one with this entry and no other change.
         if editor.loads(new) != {**table, client.key: {**servers, name: value}}:
             raise ValueError("another part of it would change")
     except (ValueError, RecursionError) as error:
-        pasted = snippet(client, name, server)
-        raise ConfigError(f"{problem} ({_reason(error)}). Put this in yourself:\n{pasted}") from error
+        addition = snippet(client, name, server)
+        raise ConfigError(f"{problem} ({_reason(error)}). Put this in yourself:\n{addition}") from error
     return text[: len(text) - len(body)] + new
 
 
-def listed(text: str, client: McpClient) -> dict[str, Any]:
-    """Name -> server of a client's file. Raises :class:`ConfigError` for a file that the client cannot read either."""
+def servers_in(text: str, client: McpClient) -> dict[str, Any]:
+    """Name -> entry, of the servers in the text of a client's file. Raises :class:`ConfigError` if it is invalid."""
     body = text.removeprefix("\ufeff")
     if not body.strip():
         return {}
@@ -290,14 +297,14 @@ def listed(text: str, client: McpClient) -> dict[str, Any]:
 
 
 def difference(old: str | None, new: str, name: str) -> str:
-    """A unified diff of the file ``name``; empty without a change."""
+    """A unified diff of the texts of the file ``name``; empty if they are the same."""
     before = name if old is not None else "/dev/null"
     lines = difflib.unified_diff((old or "").splitlines(keepends=True), new.splitlines(keepends=True), before, name)
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
 def _table(body: str, client: McpClient) -> dict[str, Any]:
-    """The value of a file's text. Raises ValueError if it, or the value of the servers' key, is not an object."""
+    """The value of a file's text. Raises ValueError if it is not an object, or the value of the servers' key is not."""
     table = EDITORS[client.format].loads(body)
     if not isinstance(table, dict):
         raise ValueError("the file is not an object")
@@ -317,7 +324,7 @@ def _reason(error: Exception) -> str:
 # --- the command -----------------------------------------------------------------------------------------------------
 
 ALL = "all"
-"""Instead of a name: each client that this project or this user has."""
+"""In place of the name of a client: all clients that this project or this user has."""
 
 
 @dataclass(frozen=True)
@@ -332,31 +339,33 @@ class Setup:
     only_print: bool = False
 
     def write(self, chosen: str) -> None:
-        """Put ``anvil serve`` into the file of a client, or of all. Raises :class:`ConfigError` if one failed."""
+        """Put ``anvil serve`` into the file of a client, or of all. Raises :class:`ConfigError` if one fails."""
         if self.name is not None and not self.name.strip():
             raise ConfigError("--name is empty. Give the server a name, such as --name my-docs.")
-        present = present_clients(self._project) if chosen == ALL else [chosen]
-        names = [name for name in present if chosen != ALL or self.scope in (None, *CLIENTS[name].scopes)]
+        names = [chosen]
+        if chosen == ALL:
+            present = present_clients(self._project)
+            names = [name for name in present if self.scope in (None, *CLIENTS[name].scopes)]
         if not names:
             raise ConfigError("No MCP client was found in this project or for this user. Name one, such as codex.")
-        failed, needs = [], []
+        failed, requirements = [], []
         for name in names:
             try:
-                needs.append(self._set_up(name))
+                requirements.append(self._set_up(name))
             except ConfigError as error:
                 if chosen != ALL:
                     raise
                 output.warn(str(error))
                 failed.append(CLIENTS[name].title)
-        for need in dict.fromkeys(filter(None, needs)):  # most clients need the same
-            output.warn(need)
+        for requirement in dict.fromkeys(filter(None, requirements)):  # once, since most clients have the same
+            output.warn(requirement)
         if failed:
             raise ConfigError(
                 f"{counted(len(failed), 'client')} of {len(names)} could not be set up: {', '.join(failed)}."
             )
 
     def print_links(self) -> None:
-        """Print links that add the server of a published index to a client."""
+        """Print links that add the server of a published index to a client. Raises :class:`ConfigError` without one."""
         if self.index is None or not index_url.is_remote(self.index):
             raise ConfigError(
                 "--links needs the address of a published index, such as --index https://docs.example.org/."
@@ -377,8 +386,8 @@ class Setup:
         return self._config.parent if self._config else Path.cwd()
 
     def _set_up(self, chosen: str) -> str | None:
-        """Put ``anvil serve`` into a client's file, next to the entries that are there. Returns what the new entry
-        needs on each machine."""
+        """Put ``anvil serve`` into a client's file, beside the other entries. Returns what the new entry needs on each
+        machine, see :func:`requirement_of`."""
         client, project = CLIENTS[chosen], self._project
         file = client_file(client, project, self.scope)
         name = self.name or default_name(file, project)
@@ -422,7 +431,8 @@ class Setup:
         options: dict[str, Path | str] = {}
         folder = Path(os.path.abspath(self.docs or "docs"))
         if self._config:
-            options["--config"] = self._config.parent  # the folder: the file is not thereby trusted
+            # the folder: a file that is named itself is trusted more than one that is found
+            options["--config"] = self._config.parent
         elif folder.is_dir():
             options["--docs"] = folder
         elif self.docs is not None or self.index is None:
@@ -449,13 +459,14 @@ class Setup:
 
 
 def _address(index: str) -> str:
+    """The address of a published index. Raises :class:`ConfigError` if it has a password."""
     if index_url.spelled_without_secrets(index) != index:
         raise ConfigError("The address of --index holds a password, which would be written into the client's file.")
     return index
 
 
 def _replace(file: ClientFile, text: str) -> None:
-    """Write a file whole or not at all; a link to it stays a link."""
+    """Write a file completely or not at all. A link to the file stays a link."""
     target = Path(os.path.realpath(file.path))
     if target.exists() and not target.stat().st_mode & 0o222:
         raise PermissionError(None, "it is read-only")
@@ -464,7 +475,7 @@ def _replace(file: ClientFile, text: str) -> None:
 
 
 def install_links(name: str, words: Sequence[str]) -> dict[str, str]:
-    """Title of a program -> the link that adds the server ``name``. ``words``: the command that starts it."""
+    """Title of a client -> the link that adds the server ``name``. ``words``: the command that starts the server."""
     server = {"command": words[0], "args": [*words[1:]]}
     config = base64.b64encode(compact(server).encode()).decode()
     query = f"name={quote(name, safe='')}&config={quote(config, safe='')}"

@@ -50,13 +50,13 @@ def _init(project: ExaminedProject, name: str, *more: str) -> str:
 
 
 def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Finding]:
-    from anvil.clients.server_entries import default_name, is_ours, listed, other_project, start_problem
+    from anvil.clients.server_entries import default_name, is_ours, other_project, servers_in, start_problem
 
     client, shown = file.client, relative(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
     try:
         data = safe_files.data(file.path)
-        servers = listed(data.decode(), client)
+        servers = servers_in(data.decode(), client)
     except (ConfigError, UnicodeDecodeError) as error:
         if not client.has_other_settings or b"anvil" in data:
             yield Finding("wrong", f"{shown} cannot be read: {error}. Correct it.")

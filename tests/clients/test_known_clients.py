@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from anvil.clients.known_clients import CLIENTS, entry, words
+from anvil.clients.known_clients import CLIENTS, command_of, entry
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -18,5 +18,5 @@ def test_each_format_was_verified_on_a_day_at_an_address(name: str) -> None:
 @pytest.mark.parametrize("name", CLIENTS)
 def test_the_command_of_an_entry(name: str) -> None:
     command = ["anvil", "serve", "--docs", "docs"]
-    assert words(CLIENTS[name], entry(CLIENTS[name], "docs", command)) == command
-    assert words(CLIENTS[name], None) == words(CLIENTS[name], {"url": "https://x"}) == []
+    assert command_of(CLIENTS[name], entry(CLIENTS[name], "docs", command)) == command
+    assert command_of(CLIENTS[name], None) == command_of(CLIENTS[name], {"url": "https://x"}) == []

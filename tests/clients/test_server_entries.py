@@ -19,9 +19,9 @@ from anvil.clients.server_entries import (
     default_name,
     difference,
     entry,
-    listed,
     located,
     merged,
+    servers_in,
 )
 from anvil.errors import ConfigError
 
@@ -112,7 +112,7 @@ def test_any_json_keeps_all_it_held(found: dict[str, object], indent: int | str 
             put(text, VSCODE, "docs", SERVER)
         return
     new = put(text, VSCODE, "docs", SERVER)
-    assert json.loads(new) == expected and listed(new, VSCODE) == expected["servers"]
+    assert json.loads(new) == expected and servers_in(new, VSCODE) == expected["servers"]
     assert put(new, VSCODE, "docs", SERVER) == new
 
 
@@ -124,7 +124,7 @@ def test_comments_and_commas_anywhere_stay(between: list[str], comma: bool, oute
     tokens = ["{", '"servers"', ":", "{", '"x//"', ":", '"/*"', "," if comma else "", "}", "," if outer else ""]
     text = "".join(token + gap for token, gap in zip(tokens, [*between, ""], strict=True)) + "}"
     new = put(text, VSCODE, "docs", SERVER)
-    assert listed(new, VSCODE) == {"x//": "/*", "docs": SERVER}
+    assert servers_in(new, VSCODE) == {"x//": "/*", "docs": SERVER}
     assert new.count("// a") == text.count("// a") and new.count("/*") == text.count("/*")
 
 
@@ -170,7 +170,7 @@ def test_an_entry_is_read_as_it_was_written(name: str, scope: str, tmp_path: Pat
     assert client.arguments == "" or server[client.arguments][:2] == ["serve", "--docs"]
     assert (str(tmp_path) in str(server)) == (scope == "user")
     text = merged(None, file, "docs", server, project)
-    assert listed(text, client) == {"docs": server}
+    assert servers_in(text, client) == {"docs": server}
     assert merged(text, file, "docs", server, project) == text
     assert merged(text.replace("\n", "\r\n"), file, "other", server, project).count("\r\n") == merged(
         text, file, "other", server, project

@@ -385,7 +385,7 @@ def listed(name: str) -> tuple[Path, dict[str, Any]]:
     """A client's file, and the entry in it."""
     place = client_file(CLIENTS[name], Path.cwd())
     file, title = place.path, default_name(place, Path.cwd())
-    return file, server_entries.listed(file.read_text(), CLIENTS[name])[title]
+    return file, server_entries.servers_in(file.read_text(), CLIENTS[name])[title]
 
 
 def rewritten(name: str, title: str | None = None, **changes: Any) -> None:

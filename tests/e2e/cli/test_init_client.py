@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from anvil.clients.known_clients import CLIENTS, words
-from anvil.clients.server_entries import client_file, default_name, listed
+from anvil.clients.known_clients import CLIENTS, command_of
+from anvil.clients.server_entries import client_file, default_name, servers_in
 from tests.conftest import linked, write
 from tests.support.in_process import complaint, program
 
@@ -28,7 +28,7 @@ def project(docs: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
 
 
 def entry_of(project: Path, name: str, title: str) -> dict[str, Any]:
-    found: dict[str, Any] = listed(client_file(CLIENTS[name], project).path.read_text(), CLIENTS[name])[title]
+    found: dict[str, Any] = servers_in(client_file(CLIENTS[name], project).path.read_text(), CLIENTS[name])[title]
     return found
 
 
@@ -40,7 +40,7 @@ def test_it_is_shown_written_and_then_left_alone(project: Path, name: str) -> No
     assert client.key in shown and not file.exists()
     written = program("init", "--client", name, cwd=project).stdout
     assert written.startswith(shown) and client.title in written
-    assert list(listed(file.read_text(), client)) == [default_name(place, project)]
+    assert list(servers_in(file.read_text(), client)) == [default_name(place, project)]
     before = file.read_bytes()
     assert "is not changed" in program("init", "--client", name, cwd=project).stdout
     assert file.read_bytes() == before and not (project / "anvil.toml").exists()
@@ -210,7 +210,7 @@ def test_all_clients_of_the_project_and_the_user(project: Path) -> None:
     assert "1 client of 4 could not be set up: Cursor." in told and "Put this in yourself" in told
     assert (project / ".cursor/mcp.json").read_text() == "{ broken"
     for name, title in (("codex", "docs"), ("roo-code", "docs"), ("lm-studio", project.name)):
-        assert words(CLIENTS[name], entry_of(project, name, title))[1] == "serve"
+        assert command_of(CLIENTS[name], entry_of(project, name, title))[1] == "serve"
     (project / ".cursor/mcp.json").unlink()
     done = program("init", "--client", "all", cwd=project).stdout
     assert done.count("has the server already") == 3 and "Wrote .cursor" in done
@@ -228,7 +228,7 @@ def test_the_file_for_all_projects_of_a_user(project: Path) -> None:
     assert "trust" not in program("init", "--client", "codex", "--scope", "user", cwd=project).stdout
     text = (Path.home() / ".codex/config.toml").read_text()
     assert f"[mcp_servers.{project.name}]" in text and not (project / ".codex").exists()
-    assert str(project / "docs") in listed(text, CLIENTS["codex"])[project.name]["args"]
+    assert str(project / "docs") in servers_in(text, CLIENTS["codex"])[project.name]["args"]
     assert "has no file for a project" in complaint("init", "--client", "zed", "--scope", "project", cwd=project)
     assert "--scope goes with --client" in complaint("init", "--scope", "user", cwd=project)
 
@@ -277,9 +277,9 @@ def test_links_for_a_web_page(project: Path) -> None:
 def test_a_desktop_client_can_start_the_entry_with_an_empty_path(project: Path) -> None:
     program("init", "--client", "lm-studio", "--command", f"{sys.executable} -m anvil", cwd=project)
     program("init", "--client", "windsurf", cwd=project)
-    command = words(CLIENTS["windsurf"], entry_of(project, "windsurf", project.name))
+    command = command_of(CLIENTS["windsurf"], entry_of(project, "windsurf", project.name))
     assert os.path.isabs(command[0])
-    started = words(CLIENTS["lm-studio"], entry_of(project, "lm-studio", project.name))
+    started = command_of(CLIENTS["lm-studio"], entry_of(project, "lm-studio", project.name))
     request = {
         "jsonrpc": "2.0",
         "id": 1,
