@@ -1,4 +1,4 @@
-"""``anvil library``: what is in the document library, for people and scripts."""
+"""``anvil library`` and ``anvil ingest``: searching, listing, changing and filling the document library."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _CONDITION = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=|>|<|=)\s*(.*)", re.DOTALL)
 _OPERATORS = {sign: name for name, sign in OPERATORS.items()}
 MAX_NAMED_TYPES = 5
-"""Types of files that one sentence names."""
+"""Types of files that a message names."""
 within = click.option("--library", metavar="NAME", help="Only this library (default: all).")
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryFileOptions:
-    """The options that name a library; None: not given."""
+    """The options that name a library. None: not given."""
 
     index: str | None
     config: str | None
@@ -244,12 +244,12 @@ def import_(given: LibraryFileOptions, library: str | None, table: str, as_json:
 
 
 def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
-    """The search filter of the ``--filter`` options; None without one. Raises :class:`click.UsageError`."""
+    """The search filter for the options ``--filter``; None if there are none. Raises :class:`click.UsageError`."""
     fields: dict[str, Any] = {}
     for condition in conditions:
         parts = _CONDITION.fullmatch(condition)
         if parts is None:
-            raise click.UsageError(f"--filter {condition!r} is no condition. Write FIELD=VALUE, or FIELD>=VALUE.")
+            raise click.UsageError(f"--filter {condition!r} is not a condition. Write FIELD=VALUE, or FIELD>=VALUE.")
         name, sign, text = parts.groups()
         value = _value(text) if name.startswith("metadata.") or name in ("page", "chunk_index") else text
         if name in fields and (sign == "=" or not isinstance(fields[name], dict)):
@@ -264,15 +264,15 @@ def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
 def _pair(text: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
     if not sign or not key.strip():
-        raise click.UsageError(f"--set {text!r} is no KEY=VALUE.")
+        raise click.UsageError(f"--set {text!r} is not valid. Write KEY=VALUE.")
     return key, _value(value)
 
 
 def _value(text: str) -> Any:
-    """The text as a whole number, true or false if it is one, else as it is."""
+    """A whole number, true, false, or the text itself."""
     if text in ("true", "false"):
         return text == "true"
-    # up to 18 digits, which fit into SQLite's integers; "007" and "+1" are texts
+    # up to 18 digits fit into SQLite's integers; "007" and "+1" stay texts
     return int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", text) else text
 
 
@@ -323,12 +323,12 @@ def ingest_command(
                 report = opened.ingest_folder(name, library, None, not no_recursive, max_concurrency, progress)
     if report.left_out:
         types = first_of([f"{count} .{ending}" for ending, count in report.left_out.items()], MAX_NAMED_TYPES)
-        output.warn(" ".join([f"left out, since files of their type are not read: {types}.", *report.notes]))
+        output.warn(" ".join([f"Left out, because files of their type are not read: {types}.", *report.notes]))
     return _finished(report, summary(report), opened, as_json, quiet)
 
 
 def _finished(report: FolderReport, line: str, library: Library, as_json: bool, quiet: bool) -> int:
-    """Print the report on an ingestion: its failures, the notes on documents, and ``line``. Returns the exit code."""
+    """Print a report: its failures, the notes on documents, and ``line``, the summary. Returns the exit code."""
     if as_json:
         output.print_json(report)
     for failure in report.errors:
@@ -347,7 +347,7 @@ def _counts(*counts: tuple[int, str]) -> str:
 
 
 def summary(report: FolderReport) -> str:
-    """The report as one line."""
+    """The summary of a report: one line."""
     if report.results and report.folder == report.results[0].source:
         return f"{report.folder} for library {report.library!r}: {report.results[0].status}."
     if not report.total_files:

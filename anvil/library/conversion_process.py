@@ -1,7 +1,7 @@
-"""Files to Markdown.
+"""Conversion of files to Markdown in child processes, with limits on time, memory and output.
 
-Text is read as it is. Other files are not trusted: child processes, which run :func:`main`, convert them, with limits
-on time, memory and output and with a minimal environment, so that a bad file costs one error and nothing else.
+Files are not trusted. The children run :func:`main` with a minimal environment, so a bad file costs one error and
+nothing else. Text needs no conversion and is read in this process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from anvil.system.child_process import ChildProcess, Watchdog, take_over_pipes, 
 
 
 class Converter:
-    """Files to parts of Markdown. At most ``processes`` of its own are at work; more conversions wait. Thread-safe."""
+    """Converts files to parts of Markdown, with at most ``processes`` child processes. Further calls wait for one.
+    Thread-safe."""
 
     def __init__(self, options: LibraryOptions, processes: int) -> None:
         self._options = options
@@ -36,8 +37,8 @@ class Converter:
         self._closed = False
 
     def parts(self, path: Path, kind: FileKind) -> Iterator[DocumentPart]:
-        """The Markdown of the file at ``path``, in order; each part is converted when it is read. Raises
-        :class:`DocumentRejected` for an unknown type, a damaged file, or one over a limit."""
+        """The Markdown of the file at ``path``, in order. A part is converted when it is asked for. Raises
+        :class:`DocumentRejected` if the type is unknown, the file is damaged, or a limit is exceeded."""
         format_ = format_of(kind.type, self._options)
         return self._text(path) if format_.is_text else self._converted(path, kind, format_)
 
@@ -71,7 +72,7 @@ class Converter:
                     if text := part.text.strip():
                         empty = False
                         yield from (DocumentPart(slice_, part.page, part.note) for slice_ in sliced(text + "\n\n"))
-            finally:  # one that caused an error is killed: unread parts would be read as those of the next file
+            finally:
                 self._give_back(process)
         if empty:
             raise DocumentRejected(f"It holds no text. {format_.when_empty}".strip())
@@ -89,6 +90,8 @@ class Converter:
             return process
 
     def _give_back(self, process: _Process) -> None:
+        """Keep a process for the next file. One with parts that were not read is killed: they would be taken for parts
+        of the next file."""
         with self._lock:
             self._busy.discard(process)
             reusable = process.ready and process.exit_code is None and process.file_count < MAX_FILES_PER_PROCESS
@@ -99,22 +102,22 @@ class Converter:
 
 
 def unreadable(path: Path, error: OSError) -> DocumentRejected:
-    """Why a file cannot be read, for people."""
+    """The error for a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return DocumentRejected(f"There is no file {path}. Paths are those of the machine that Anvil runs on.")
     return DocumentRejected(f"{path} cannot be read ({error.strerror or type(error).__name__}). Check its permissions.")
 
 
 MAX_FILES_PER_PROCESS = 500
-"""A process is replaced after this number of files, so that memory leaks of libraries do not add up."""
+"""Files that a process converts before it is replaced, so that memory leaks of libraries do not add up."""
 MAX_LINE_BYTES = 4096
 MAX_ERROR_CHARACTERS = 1000
 START_TIMEOUT_S = 60.0
 EXIT_TIMEOUT_S = 5.0
 _INHERITED_VARIABLES = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG", "LC_ALL", "HOME", "USERPROFILE")
-"""The environment without keys, tokens and proxies."""
+"""Variables that a process gets: no keys, tokens and proxies are among them."""
 _OWN_VARIABLES = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"), **QUIET}
-"""Numeric libraries otherwise reserve memory for each processor; onnxruntime, which MarkItDown imports, would send
+"""Without these, numeric libraries reserve memory for each processor, and onnxruntime, which MarkItDown imports, sends
 telemetry."""
 
 
@@ -129,16 +132,17 @@ class _Process(ChildProcess):
         )
         self.file_count = 0
         self.ready = True
-        """Whether it waits for a file, and all that it sent was read."""
+        """Whether it waits for a file and everything that it sent has been read."""
 
     def convert(self, path: Path, kind: FileKind) -> Iterator[DocumentPart]:
-        """The parts of a file, within the limits. The time between two parts is not counted."""
+        """The parts of a file. The limit on time does not count the time between two calls for a part."""
         self.ready = False
         self.file_count += 1
         options = self._options
-        start_s = START_TIMEOUT_S if self.file_count == 1 else 0.0  # the first file waits for the imports too
+        start_s = START_TIMEOUT_S if self.file_count == 1 else 0.0  # the first file also waits for the imports
         watchdog = Watchdog(self, options.convert_seconds + start_s)
-        # Up to four bytes of UTF-8 a character. The process counts by itself; this holds for one that was taken over.
+        # A character has up to four bytes in UTF-8. The process itself counts characters; this limit is for a process
+        # that a hostile file has taken over.
         bytes_left = 4 * options.max_characters + 4
         try:
             with watchdog:
@@ -167,10 +171,11 @@ class _Process(ChildProcess):
             self._raise_broken(watchdog)
 
     def _raise_broken(self, watchdog: Watchdog) -> NoReturn:
-        """Raise for a process that stopped or violates the protocol."""
+        """Raise the error for a process that ended or sent something invalid."""
         options, code = self._options, self.wait(EXIT_TIMEOUT_S)
         self.kill()
-        if watchdog.expired or code == -getattr(signal, "SIGXCPU", 0):  # its limit on processor time, not on Windows
+        # SIGXCPU: the limit on processor time. Windows does not have it.
+        if watchdog.expired or code == -getattr(signal, "SIGXCPU", 0):
             raise DocumentTooLarge(
                 f"Converting it took longer than {options.convert_seconds:g} s (library.convert_seconds). "
                 "Split it, or allow more."
@@ -185,12 +190,13 @@ class _Process(ChildProcess):
 # --- in the process ------------------------------------------------------------------------------------------------
 
 CPU_TIME_FACTOR, EXTRA_CPU_TIME_S = 8, 60
-"""Processor time of a file, on several processors, by the seconds it may take."""
+"""Processor time that a file may take: this many times ``library.convert_seconds``, because a converter may use several
+processors, and these seconds."""
 
 
 def main() -> None:
-    """Convert one file after the other, until the parent closes the pipe. A request has the ``path`` and the
-    ``kind`` of a file, and the fields of the ``options``."""
+    """Convert one file after the other, until the parent closes the pipe. A request has the ``path`` and the ``kind``
+    of a file, and the fields of :class:`LibraryOptions` as ``options``."""
     requests, answers = take_over_pipes()
     _limit_resources(int(sys.argv[2]))
     for request in requests:
@@ -213,7 +219,7 @@ def main() -> None:
             message = "Converting it takes more memory than is allowed (library.convert_memory_bytes)."
             write_message(answers, {"error": message, "large": True})
             os._exit(0)  # the memory is too fragmented for another file
-        except BrokenPipeError:  # the parent is gone: a usual exit would try to write to it again
+        except BrokenPipeError:  # the parent has gone, and a normal exit would write to the pipe again
             os._exit(0)
         except Exception as error:
             last = {"error": _damaged(kind.type, error), "ready": True}
@@ -236,7 +242,8 @@ def _limit_resources(memory_bytes: int) -> None:
 
 
 def _limit_cpu_time(seconds: float) -> None:
-    """Allow processor time for one more file. The parent, which watches the clock, may be gone."""
+    """Allow processor time for one more file. It ends the process also if the parent, which watches the clock, has
+    gone."""
     try:
         import resource
     except ImportError:
@@ -248,7 +255,7 @@ def _limit_cpu_time(seconds: float) -> None:
 
 
 def _damaged(file_type: str, error: Exception) -> str:
-    """Why a converter failed, in a sentence."""
+    """The message for a file at which a converter failed."""
     lines = str(error).strip().splitlines()
     reason = f"{type(error).__name__}: {lines[0][:200].rstrip('.')}" if lines else type(error).__name__
     return (

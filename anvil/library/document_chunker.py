@@ -1,6 +1,6 @@
-"""Chunking of a document in parts: its pages, or slices of a long text. Only one part is parsed at a time.
+"""Chunking of a document of any length, one part at a time: a page, or a slice of a long text.
 
-The texts of the parts, joined, are the document's text. So are its head and the contents of its chunks.
+The parts joined are the document's text, and so are its head and the contents of its chunks.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from anvil.values import ROOT, SEPARATOR, Chunk, Section
 MAX_PART_CHARACTERS = 500_000
 """Characters of the longest text that is parsed at once."""
 PACK_FROM_CHARACTERS = 4_000_000
-"""Characters of a document from which on all sections are short ones, because the row ids of a document are limited
-(``CHUNK_BITS`` in :mod:`anvil.index_file.table_rows`)."""
+"""Characters of a document after which chunks are filled with several sections, because a document has a limited number
+of row ids (``CHUNK_BITS`` in :mod:`anvil.index_file.table_rows`)."""
 
 _BORDER = re.compile(r"^(?: {0,3}(?P<fence>`{3,}|~{3,})|(?P<heading>#{1,6})(?=[ \t])|(?P<blank>[ \t]*$))", re.M)
 Headings = tuple[tuple[int, str], ...]
 """(level, breadcrumb) of the headings above a position, the highest first."""
-_UNFIT = ("---", "\ufeff")
-"""These begin front matter or are a byte order mark, but only at the beginning of a text."""
+_SPECIAL_STARTS = ("---", "\ufeff")
+"""At the beginning of a text these are front matter and a byte order mark. So no later part may begin with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """Markdown of a document, its page, 0 for a document without pages, and what people should know of its reading."""
+    """A part of a document as Markdown. ``page``: from 1; 0 for a document without pages. ``note``: a warning about the
+    conversion."""
 
     text: str
     page: int = 0
@@ -37,8 +38,11 @@ class DocumentPart:
 
 
 def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
-    """Split a text into slices of at most ``size`` characters: before a heading, of the highest level there is, else at
-    a blank line outside fences, else at the end of a line."""
+    """Split a text into slices of at most ``size`` characters.
+
+    A slice ends before a heading, as high a one as there is; else at a blank line outside fences; else at the end of a
+    line.
+    """
     at, slice_ = 0, ""
     while at < len(text):
         cut = _cut(text, at, at + size) if len(text) - at > size else len(text)
@@ -46,26 +50,29 @@ def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
         if slice_ and slice_.strip() and piece.strip():
             yield slice_
             slice_ = ""
-        slice_ += piece  # a blank slice is joined with a neighbour: alone it would have no chunk, and its text be lost
+        slice_ += piece  # a blank piece is joined with a neighbour: alone it has no chunk, and its text would be lost
     if slice_:
         yield slice_
 
 
 def _cut(text: str, at: int, end: int) -> int:
-    best, rank, fence = 0, 9, ""  # a heading has its level as rank, a blank line 7: lower is better, of equals the last
+    # The rank of a heading is its level, that of a blank line 7. The lowest rank is best, and the last one of that.
+    best, best_rank, fence = 0, 9, ""
     for border in _BORDER.finditer(text, at + 1, end):
         if mark := border["fence"]:
             fence = "" if fence and mark.startswith(fence) else fence or mark
-        # Only in the second half: a single h1 near the beginning would else win over all headings of a long slice.
-        elif not fence and border.start() > at + (end - at) // 2 and not text.startswith(_UNFIT, border.start()):
-            level = len(border["heading"]) if border["heading"] else 7
-            if level <= rank:
-                best, rank = border.start(), level
+        # In the second half only: otherwise a single h1 near the beginning wins over all headings of a long slice.
+        elif (
+            not fence and border.start() > at + (end - at) // 2 and not text.startswith(_SPECIAL_STARTS, border.start())
+        ):
+            rank = len(border["heading"]) if border["heading"] else 7
+            if rank <= best_rank:
+                best, best_rank = border.start(), rank
     if best:
         return best
     line = text.rfind("\n", at + 1, end) + 1
     cut = line or end
-    while text.startswith(_UNFIT, cut) and cut > at + 1:  # a slice must not begin with these
+    while text.startswith(_SPECIAL_STARTS, cut) and cut > at + 1:
         cut -= 1
     return cut
 
@@ -76,7 +83,7 @@ class DocumentChunker:
     def __init__(self, options: ChunkingOptions) -> None:
         self._options = options
         self.head: str | None = None
-        """Byte order mark and front matter of the first part. None before the first call."""
+        """Byte order mark and front matter of the first part. None before the first call of :meth:`cut`."""
         self.title: str | None = None
         """The document's title, from the front matter or the first h1 of the first part."""
         self.characters = 0
@@ -86,9 +93,9 @@ class DocumentChunker:
         self._above: Headings = ()
 
     def cut(self, text: str) -> list[Chunk]:
-        """The chunks of the next part. Numbers, offsets and breadcrumbs continue from the parts before."""
+        """The chunks of the next part. Numbers, offsets and breadcrumbs continue those of the parts before."""
         first = self.head is None
-        if not first and text.startswith(_UNFIT):  # as a page of a document may
+        if not first and text.startswith(_SPECIAL_STARTS):  # as a page of a document may
             text = "\n" + text
         page = markdown_sections.parse(text, self._options)
         if first:
@@ -97,10 +104,10 @@ class DocumentChunker:
             self.head = text if not self._chunks else self.head
             return []
         chunks = chunker.chunks(page, self._options)
-        before = _openings(page.sections, self._above)
+        before = _breadcrumbs_above(page.sections, self._above)
         starts = [section.start for section in page.sections]
-        placed = [self._placed(chunk, before[bisect_right(starts, chunk.start) - 1]) for chunk in chunks]
-        self._above = _open_at_end(page.sections, before, self._above)
+        placed = [self._in_document(chunk, before[bisect_right(starts, chunk.start) - 1]) for chunk in chunks]
+        self._above = _headings_at_end(page.sections, before, self._above)
         self._chunks += len(placed)
         self.characters += len(page.text)
         if self.characters > PACK_FROM_CHARACTERS:
@@ -109,8 +116,8 @@ class DocumentChunker:
         self._lines += page.text.count("\n") + page.first_line - 1
         return placed
 
-    def _placed(self, chunk: Chunk, above: str) -> Chunk:
-        """A chunk of a part, with the numbers and offsets of the document."""
+    def _in_document(self, chunk: Chunk, above: str) -> Chunk:
+        """A chunk of this part, with its numbers and offsets in the document. ``above``: the breadcrumb above it."""
         path = chunk.heading_path
         if above:
             path = above + (path.removeprefix(ROOT) if chunk.heading_level == 0 else SEPARATOR + path)
@@ -125,9 +132,10 @@ class DocumentChunker:
         )
 
 
-def _openings(sections: Sequence[Section], above: Headings) -> list[str]:
-    """For each section the breadcrumb in ``above`` that it is under; empty without one."""
-    highest, breadcrumbs = 7, []  # the highest level so far: a heading of this part ends what is above it and deeper
+def _breadcrumbs_above(sections: Sequence[Section], above: Headings) -> list[str]:
+    """The breadcrumb in ``above`` under which each section is; empty if there is none. ``above``: the headings that are
+    open at the beginning of the part."""
+    highest, breadcrumbs = 7, []  # the highest level so far in this part: its heading closes equal and deeper ones
     for section in sections:
         highest = min(highest, section.heading_level or highest)
         paths = [path for level, path in above if section.heading_level == 0 or level < highest]
@@ -135,8 +143,8 @@ def _openings(sections: Sequence[Section], above: Headings) -> list[str]:
     return breadcrumbs
 
 
-def _open_at_end(sections: Sequence[Section], before: Sequence[str], above: Headings) -> Headings:
-    """The headings above the next part."""
+def _headings_at_end(sections: Sequence[Section], before: Sequence[str], above: Headings) -> Headings:
+    """The headings that are open at the end of a part."""
     open_ = list(above)
     for section, path in zip(sections, before, strict=True):
         if section.heading_level:

@@ -1,7 +1,7 @@
-"""The file formats that a library reads: what each needs, what web servers call it, and how it becomes Markdown.
+"""File formats of a library: endings, content types, required packages and readers, which give Markdown; encodings.
 
-To add a format, add an entry to :data:`FORMATS`. Files are not trusted: but for text, which needs no library, a child
-process with limits reads them (:mod:`anvil.library.conversion_process`).
+To add a format, add an entry to :data:`FORMATS`. Files are not trusted. Text needs no converter and is read in this
+process; all other files in a child process with limits (:mod:`anvil.library.conversion_process`).
 """
 
 from __future__ import annotations
@@ -22,29 +22,31 @@ from anvil.library.document_chunker import MAX_PART_CHARACTERS, sliced
 from anvil.library.settings import LibraryOptions
 
 MAX_UNPACKED_BYTES = 500_000_000
-"""Size of all parts of a zipped file (DOCX, XLSX, PPTX, EPUB, ZIP) by its directory; also of a file that is written."""
+"""Size of all parts of a zipped file (DOCX, XLSX, PPTX, EPUB, ZIP) by its directory, and of a file that a converter
+writes."""
 MAX_COMPRESSION_RATIO = 200
-"""Unpacked size by packed size of a zipped file that unpacks to more than ``MIN_RATIO_BYTES``."""
+"""Unpacked size divided by packed size, of a zipped file that unpacks to more than ``MIN_RATIO_BYTES``."""
 MIN_RATIO_BYTES = 10_000_000
 MAX_DEPTH = 6
-"""Archives inside each other."""
+"""Archives inside each other that are read."""
 INSTALL = "pip install 'anvil-docs[library]'"
 
 
 class FileKind(NamedTuple):
-    """What tells how a file is read. ``type``: its ending, without dot, in lower case. ``name``: its file name."""
+    """What a reader has to know of a file. ``type``: its ending, without dot, in lower case. ``name``: its file
+    name."""
 
     type: str
     name: str
 
     @classmethod
     def of(cls, source: str) -> FileKind:
-        """That of a path, a URL or a name."""
+        """The kind of the file that a path, a URL or a name names."""
         return cls(type_of(source), file_name(source))
 
 
 class OpenFile(NamedTuple):
-    """A file to be read. ``depth``: how many archives it is in."""
+    """A file to read. ``depth``: the number of archives around it."""
 
     file: BinaryIO
     kind: FileKind
@@ -53,7 +55,7 @@ class OpenFile(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Markdown of a file, its page (0: none), and a note for people."""
+    """A piece of a file as Markdown. ``page``: from 1; 0 if it has no pages. ``note``: a warning for people."""
 
     text: str
     page: int = 0
@@ -62,24 +64,26 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format. Of its texts those with several words have blanks between them.
-
-    ``endings``: without dot. ``read``: its reader. ``content``: ``text`` is decoded here, because MarkItDown guesses
-    encodings by letter frequencies; ``zip`` is examined before it is unpacked. ``converters``: those of MarkItDown, in
-    the order to try, because its own choice would read a damaged DOCX as a ZIP. ``content_types``: of downloads, which
-    get the first ending. ``modules`` and ``program`` must be installed; ``install``: how, for people. ``when_empty``:
-    advice for a file without text.
-    """
+    """A file format. A field with several values separates them by spaces."""
 
     endings: str
+    """Without the dot."""
     read: Callable[[OpenFile], Iterator[Piece]]
     content: Literal["text", "zip", "other"]
+    """``text`` is decoded here, because MarkItDown guesses encodings by letter frequencies; ``zip`` is examined before
+    it is unpacked."""
     content_types: str = ""
+    """Of downloads, which get the first ending."""
     modules: str = ""
+    """Modules that must be installed."""
     converters: str = ""
+    """MarkItDown's converters, in the order to try. Its own choice would read a damaged DOCX as a ZIP."""
     program: str = ""
+    """A program that must be installed."""
     install: str = INSTALL
+    """How to install the modules or the program."""
     when_empty: str = ""
+    """Advice for a file without text."""
 
     @property
     def is_text(self) -> bool:
@@ -87,7 +91,7 @@ class Format:
         return self.read is _text
 
     def is_available(self, options: LibraryOptions) -> bool:
-        """Whether what it needs is installed and allowed."""
+        """Whether its modules and its program are installed, and it is allowed."""
         return (
             all(map(importlib.util.find_spec, [*self.modules.split(), *(["markitdown"] if self.converters else [])]))
             and (not self.program or shutil.which(self.program) is not None)
@@ -105,8 +109,8 @@ _TILDES = re.compile("~{4,}")
 
 
 def pieces(source: OpenFile) -> Iterator[Piece]:
-    """The text of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter for a damaged
-    file."""
+    """The text of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter if the file is
+    damaged."""
     format_ = BY_ENDING[source.kind.type]
     if format_.content == "zip":  # by its directory, before a converter unpacks anything
         _check_zip(source.file, source.kind.type)
@@ -114,8 +118,8 @@ def pieces(source: OpenFile) -> Iterator[Piece]:
 
 
 def _check_zip(file: BinaryIO, file_type: str) -> None:
-    """Refuse what is encrypted or unpacks to too much."""
-    if file.read(len(_COMPOUND)) == _COMPOUND:  # Office writes it with a password, its older programs for every file
+    """Raise :class:`DocumentRejected` if a file is encrypted or unpacks to too much."""
+    if file.read(len(_COMPOUND)) == _COMPOUND:  # Office writes such a file with a password, old versions always
         raise DocumentRejected(
             f"It is encrypted, or of an older Office. Save it without a password, as .{file_type}, and add it again."
         )
@@ -137,11 +141,11 @@ def _text(source: OpenFile) -> Iterator[Piece]:
 
 
 def _code(source: OpenFile) -> Iterator[Piece]:
-    """Blocks of code: as Markdown, comments would be headings, and the first document of YAML front matter, which no
-    search finds."""
+    """The file as blocks of code. Read as Markdown, its comments would be headings, and a first YAML document would be
+    front matter, which no search finds."""
     text, note = decoded(source.file.read())
     fence = max(["~~~", *_TILDES.findall(text)], key=len) + "~"  # no line of the file ends the block
-    for part in sliced(text, MAX_PART_CHARACTERS - 2 * len(fence) - 100):  # else the block itself would be split
+    for part in sliced(text, MAX_PART_CHARACTERS - 2 * len(fence) - 100):  # room for the fences: no block is split
         yield Piece(f"{fence}{source.kind.type}\n{part}\n{fence}", note=note)
 
 
@@ -153,22 +157,24 @@ def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
     if format_.content == "text":
         text, note = decoded(file.read())
         file, charset = io.BytesIO(text.encode("utf-8", "replace")), "utf-8"
-    kind = "text/xml" if source.kind.type == "xml" else None  # systems do not agree on it
+    mime_type = (
+        "text/xml" if source.kind.type == "xml" else None
+    )  # the one that MarkItDown guesses depends on the system
     ending = format_.endings.split()[0]  # MarkItDown does not know the others
-    info = StreamInfo(extension=f".{ending}", filename=source.kind.name, mimetype=kind, charset=charset)
+    info = StreamInfo(extension=f".{ending}", filename=source.kind.name, mimetype=mime_type, charset=charset)
     for name in format_.converters.split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):
-            # no search for the name of an identifier would find it with "\\_" in it
+            # with "\\_" in it, a search for an identifier would not find it
             result = converter.convert(file, info, exiftool_path=shutil.which("exiftool"), escape_underscores=False)
-            yield Piece(_titled(_tidy(result.markdown), result.title), note=note)
+            yield Piece(_with_title(_tidy(result.markdown), result.title), note=note)
             return
-    raise ValueError("nothing like it is in it")
+    raise ValueError("its content is not of this format")
 
 
 def _word(source: OpenFile) -> Iterator[Piece]:
-    """By mammoth as HTML. MarkItDown's Markdown of that splits identifiers, such as ``max\\_size``, and it fails at a
-    picture that the document only links to."""
+    """A Word document by way of mammoth's HTML. MarkItDown's Markdown of that splits identifiers, such as
+    ``max\\_size``, and it fails if the document links to a picture."""
     import mammoth
     from markitdown.converter_utils.docx.pre_process import pre_process_docx  # formulas
 
@@ -177,7 +183,7 @@ def _word(source: OpenFile) -> Iterator[Piece]:
 
     html = mammoth.convert_to_html(
         pre_process_docx(source.file),
-        style_map="p[style-name='Title'] => h1:fresh",  # it is not among the headings
+        style_map="p[style-name='Title'] => h1:fresh",  # mammoth itself does not take it for a heading
         convert_image=mammoth.images.img_element(lambda image: {}),
     ).value
     for box, mark in (('<input checked="checked" type="checkbox" />', "[x]"), ('<input type="checkbox" />', "[ ]")):
@@ -195,21 +201,21 @@ def _page_text(html: str) -> str:
     from anvil.sites.html_page import read_page
 
     markdown, _, facts = read_page(html)
-    return _titled(markdown, facts.title) if markdown.strip() and not facts.shell else ""
+    return _with_title(markdown, facts.title) if markdown.strip() and not facts.shell else ""
 
 
-def _titled(text: str, title: str | None) -> str:
-    """The text with its title as a heading, unless it has one."""
+def _with_title(text: str, title: str | None) -> str:
+    """The text with its title as a heading, unless it has a heading of the first level."""
     title = " ".join((title or "").split())
     return f"# {title}\n\n{text}" if title and not re.search(r"^# ", text, re.M) else text
 
 
 def _sheets(source: OpenFile) -> Iterator[Piece]:
-    """Each sheet as a table, without empty rows. MarkItDown fills empty cells with NaN, and makes 12 to 12.0 then."""
+    """Each sheet as a table, without empty rows. MarkItDown fills empty cells with NaN, and then writes 12.0 for 12."""
     import openpyxl
 
     for sheet in openpyxl.load_workbook(source.file, read_only=True, data_only=True, keep_links=False).worksheets:
-        sheet.reset_dimensions()  # what programs write there is often wrong
+        sheet.reset_dimensions()  # the size that programs write into the file is often wrong
         rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
         filled = [row for row in rows if any(row)]
         width = max((at + 1 for row in filled for at, cell in enumerate(row) if cell), default=0)
@@ -226,10 +232,10 @@ def _cell(value: object) -> str:
 def _slides(source: OpenFile) -> Iterator[Piece]:
     from pptx.shapes.autoshape import Shape
 
-    # It raises for shapes that python-pptx does not know, and MarkItDown looks only for types that others have.
+    # The property raises for shapes that python-pptx does not know. MarkItDown needs it for other shapes only.
     Shape.shape_type = None  # type: ignore[method-assign, assignment]
     for text, *_ in _by_markitdown(source):
-        before, *slides = _SLIDE.split(text)  # the mark of a slide would be a passage of its own
+        before, *slides = _SLIDE.split(text)  # without the mark of each slide, which would be a passage of its own
         yield Piece(before)
         yield from (Piece(slide, int(number)) for number, slide in zip(slides[::2], slides[1::2], strict=True))
 
@@ -242,8 +248,8 @@ def _pdf_pages(source: OpenFile) -> Iterator[Piece]:
 
 
 def _tidy(text: str) -> str:
-    """As MarkItDown's own results: no spaces at the ends of lines, no two empty lines in a row. Ligatures, which no
-    query has, become letters."""
+    """The text without spaces at the ends of lines and without two empty lines in a row, as MarkItDown's own results
+    are. Ligatures become letters, because no query has ligatures."""
     text = _LIGATURE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
     lines = (line.rstrip() for line in text.replace("\f", "").replace("\r\n", "\n").split("\n"))
     return _BLANK_LINES.sub("\n\n", "\n".join(lines))
@@ -253,8 +259,10 @@ UNREAD = "A file in it cannot be read and was left out."
 
 
 def _archive(source: OpenFile) -> Iterator[Piece]:
-    """The files in an archive that are of known types, each under a heading. A note says that there are others with
-    text, such as mails; pictures and programs are left out without one."""
+    """The files in an archive that can be read, each under a heading.
+
+    A note says that other documents in it, such as mails, were left out. Pictures and programs have no note.
+    """
     if source.depth == MAX_DEPTH:
         raise DocumentTooLarge(f"It has archives inside each other, more than {MAX_DEPTH}.")
     lead = f"# {source.kind.name}\n\n"
@@ -271,7 +279,7 @@ def _archive(source: OpenFile) -> Iterator[Piece]:
                     heading = lead = ""
             except (MemoryError, DocumentTooLarge):
                 raise
-            except Exception:  # it is damaged, encrypted or of another type, and the others are read
+            except Exception:  # this file is damaged, encrypted or of another type; the others are read
                 yield Piece(heading or "\n\n", note=UNREAD)
                 lead = ""
 
@@ -279,7 +287,7 @@ def _archive(source: OpenFile) -> Iterator[Piece]:
 # --- the table ---------------------------------------------------------------------------------------------------
 
 AUDIO = "AudioConverter"
-"""Sends recordings to a speech service; no other converter uses the network."""
+"""This converter sends recordings to a speech service. No other one uses the network."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _SCANNED = "If it was scanned, let a program for OCR add the text."
 _SCRIPTS = "If scripts make its text, save the page from a browser, and add that file."
@@ -319,34 +327,37 @@ FORMATS = (
     Format("mp3", _by_markitdown, "other", "audio/mpeg", converters=AUDIO, **_SPEECH),
     Format("m4a", _by_markitdown, "other", "", converters=AUDIO, **_SPEECH),
 )
-"""Of an image only the metadata is read."""
+"""All formats. Of an image only the metadata is read."""
 _SAVE_AS = {
     **dict.fromkeys(("doc", "rtf", "odt", "pages"), "docx"),
     **dict.fromkeys(("ppt", "odp", "key"), "pptx"),
     **dict.fromkeys(("ods", "numbers"), "xlsx"),
     **dict.fromkeys(("eml", "mhtml", "mht"), "html"),
 }
-"""Types that are not read -> one as which their program can save a file."""
+"""Type that is not read -> type in which its program can save the file."""
 BY_ENDING = {ending: format_ for format_ in FORMATS for ending in format_.endings.split()}
 BY_CONTENT_TYPE = {kind: format_.endings.split()[0] for format_ in FORMATS for kind in format_.content_types.split()}
 
 
 def available(options: LibraryOptions) -> tuple[str, ...]:
-    """The endings that can be read here."""
+    """The endings of files that can be read here."""
     return tuple(ending for ending, format_ in BY_ENDING.items() if format_.is_available(options))
 
 
 def looked_for(options: LibraryOptions) -> frozenset[str]:
-    """The endings that a folder import looks for: those of documents, even if they cannot be read here; those of images
-    and recordings only if they can."""
+    """The endings of files that are ingested from a folder.
+
+    Documents are included even if they cannot be read here, so that each has an error; images and recordings only if
+    they can be read.
+    """
     of_documents = (ending for ending, format_ in BY_ENDING.items() if format_.install == INSTALL)
     return frozenset([*of_documents, *available(options)])
 
 
 def advice(endings: Collection[str]) -> tuple[str, ...]:
-    """Sentences on files that were left out: which to save as others, and which a further package reads."""
-    known = [f".{ending} as .{_SAVE_AS[ending]}" for ending in endings if ending in _SAVE_AS]
-    save = [f"Of the files that were left out, save {', '.join(known)}, and add those."] if known else []
+    """Advice for files of these endings, which were left out: save them in another format, or install a package."""
+    other_types = [f".{ending} as .{_SAVE_AS[ending]}" for ending in endings if ending in _SAVE_AS]
+    save = [f"Of the files that were left out, save {', '.join(other_types)}, and add those."] if other_types else []
     formats = [(ending, BY_ENDING[ending]) for ending in endings if ending in BY_ENDING]
     packages = [each for each in formats if each[1].install.startswith("pip ") and each[1].converters != AUDIO]
     return (*save, *(_to_read(ending, format_) for ending, format_ in packages))
@@ -387,7 +398,7 @@ def file_name(source: str) -> str:
 
 
 def title_of(source: str) -> str:
-    """The title of a document that has none of its own: its file name without ending, or its host's name."""
+    """The title of a document without one of its own: the name of its file without ending, or of its host."""
     name = file_name(source)
     stem, dot, _ = name.rpartition(".")
     host_only = "://" in source and source.rstrip("/").endswith(f"://{name}")
@@ -395,32 +406,31 @@ def title_of(source: str) -> str:
 
 
 def type_of(name: str) -> str:
-    """The file type of a name: its ending, without dot, in lower case; empty when there is none."""
+    """The ending of a name, without dot, in lower case; empty if it has none."""
     stem, dot, ending = file_name(name).rpartition(".")
     return ending.lower() if dot and stem else ""
 
 
 # --- bytes to text ---------------------------------------------------------------------------------------------
 
-_GUESSED = [
+_GUESSABLE_ENCODINGS = [
     "cp1252",
     *("cp932", "euc_jp", "gb18030", "big5hkscs", "cp949"),
     *("cp1251", "koi8_r", "cp866", "cp1253", "cp1255", "cp1256", "cp874"),
 ]
-"""What a text that names no encoding can be in; of those of Latin letters only the most frequent, because they look
-alike."""
-_RUN = re.compile(rb"[\x80-\xff]{4}")
-"""What words in Latin letters do not have: four characters in a row that are not ASCII."""
+"""Encodings that are guessed for a text that names none. Of the encodings of Latin letters this has only the most
+frequent one, because they look alike."""
+_NON_LATIN = re.compile(rb"[\x80-\xff]{4}")
+"""Four bytes in a row that are not ASCII. Words in Latin letters do not have them."""
 _SAMPLE_BYTES = 64_000
 
 
 def decoded(data: bytes) -> tuple[str, str]:
-    """The text of a file, and a note for people if its encoding is a guess. Raises :class:`DocumentRejected` for data
-    that is not text."""
+    """The text of a file, and a note if its encoding is a guess. Raises :class:`DocumentRejected` if it is not text."""
     notes = []
 
-    def guessed(data: bytes) -> str:
-        codec = _guess(data)
+    def guess(data: bytes) -> str:
+        codec = _guessed_encoding(data)
         read_as = codec.replace("cp", "code page ")
         notes.append(
             f"It is not UTF-8 and names no encoding, so it was read as {read_as}. If characters are wrong, save it as "
@@ -429,21 +439,22 @@ def decoded(data: bytes) -> tuple[str, str]:
         return codec
 
     if not data.startswith((b"\xff\xfe", b"\xfe\xff")) and (at := data.find(b"\0")) >= 0:
-        raise DocumentRejected(f"It is no text: there is a NUL byte at offset {at:,}.")
-    return characters.decoded(data, guessed), "".join(notes)
+        raise DocumentRejected(f"It is not text: there is a NUL byte at offset {at:,}.")
+    return characters.decoded(data, guess), "".join(notes)
 
 
-def _guess(data: bytes) -> str:
-    """The likely encoding of a text, by its lines from the first such word on."""
-    word = _RUN.search(data)
+def _guessed_encoding(data: bytes) -> str:
+    """The likely encoding of a text: Windows-1252, unless it has a word that is not in Latin letters. Then the lines
+    from that word on decide."""
+    word = _NON_LATIN.search(data)
     if word is None:
         return "cp1252"
     start = data.rfind(b"\n", 0, word.start()) + 1
     sample = data[start : start + _SAMPLE_BYTES]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample  # else half of a character can be at the end
+    sample = sample[: sample.rfind(b"\n") + 1] or sample  # whole lines: the last character must not be cut
     try:
         import charset_normalizer
-    except ImportError:  # it comes with the extra
+    except ImportError:  # it comes with the extra "library"
         return "cp1252"
-    best = charset_normalizer.from_bytes(sample, cp_isolation=_GUESSED, threshold=0.8).best()
+    best = charset_normalizer.from_bytes(sample, cp_isolation=_GUESSABLE_ENCODINGS, threshold=0.8).best()
     return best.encoding if best is not None else "cp1252"

@@ -1,11 +1,9 @@
-"""From a source to a document that can be stored: converted, cut into chunks and embedded, in a scratch index.
+"""Ingestion: a source becomes chunks and vectors in a scratch index, which can be stored; several files of a folder at
+a time.
 
-Of a folder, several files are ingested at a time, each one on its own, so that a bad file stops no other.
-
-It works as a stream: one part of the document and one batch of vectors are in memory at a time. Each document has a
-scratch index of its own, so that no other writer waits while it is read and embedded; then it is copied into the
-library in one short transaction. A scratch index is in memory; when it grows, SQLite moves it to a temporary file, so a
-document of any size takes little memory.
+A document is a stream: one part of it and one batch of vectors are in memory at a time. Its scratch index begins in
+memory, and SQLite moves it to a temporary file when it grows. Other writers wait only for the short transaction that
+copies it into the library.
 """
 
 from __future__ import annotations
@@ -39,18 +37,16 @@ from anvil.wording import counted
 
 logger = logging.getLogger(__name__)
 FATAL = (ArtifactError, BuildError)
-"""Errors of the library's file or of the disk, such as a full one: the next document would meet them too."""
-
-
+"""Errors of the library's file or of the disk, such as a full disk: the next document would meet them too."""
 BATCH_WINDOWS = 64
 """Windows that are embedded at once. Cancelled work stops after the batch that is running."""
 
 
 def path_of(text: str, parameter: str) -> Path:
-    """The absolute path for a caller's ``parameter``. Raises :class:`ConfigError` for one that no file can have."""
+    """The absolute path that a caller gave as ``parameter``. Raises :class:`ConfigError` if no file can have it."""
     source_name(text, parameter)
     path = Path(os.path.abspath(os.path.expanduser(text)))
-    source_name(str(path), parameter)  # it is longer now, and the working folder may have any name
+    source_name(str(path), parameter)  # again: it is longer now, and the working folder may have any name
     return path
 
 
@@ -58,7 +54,7 @@ def text_parts(data: bytes) -> Iterator[DocumentPart]:
     return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
 
 
-def described(
+def describe_document(
     source: str,
     library: str,
     metadata: Mapping[str, Any] | None,
@@ -68,8 +64,8 @@ def described(
     size: int,
     last_modified: str | None = None,
 ) -> DocumentInfo:
-    """What is known of a document by its file or its text, with a title from its source; ``last_modified``: None for
-    now. Raises :class:`ConfigError` for names and metadata that are not valid."""
+    """The description of a document before it is converted. Its title is made from its source. ``last_modified``: None
+    means now. Raises :class:`ConfigError` if a name or the metadata is not valid."""
     source = source_name(source)
     return DocumentInfo(
         source=source,
@@ -83,27 +79,27 @@ def described(
     )
 
 
-def described_text(
+def describe_text(
     data: bytes, source: str, library: str, metadata: Mapping[str, Any] | None, file_type: str
 ) -> DocumentInfo:
-    """The same of a text. Raises as :func:`described` does."""
+    """The description of a document given as text. Raises as :func:`describe_document` does."""
     digest = hashlib.sha256(data).hexdigest()
-    return described(source, library, metadata, file_type, content_hash=digest, size=len(data))
+    return describe_document(source, library, metadata, file_type, content_hash=digest, size=len(data))
 
 
-def unchanged(reader: LibraryReader, info: DocumentInfo) -> Ingested | None:
-    """The result for a document whose content is in the library; None for any other."""
+def result_if_unchanged(reader: LibraryReader, info: DocumentInfo) -> Ingested | None:
+    """The result if the library has the document with this content already; else None."""
     stored = reader.find(info.source, info.library)
     if stored is None or stored.content_hash != info.content_hash:
         return None
-    return skipped(stored, info.metadata)
+    return skipped_result(stored, info.metadata)
 
 
-def skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
-    """The result for a document that is stored already. Its metadata stays, so a note names the keys that were
-    ``given`` other values."""
+def skipped_result(stored: LibraryDocument, new_metadata: Mapping[str, Any]) -> Ingested:
+    """The result for a document that is stored already. Its metadata stays, so a note names the keys that have another
+    value in ``new_metadata``."""
     notes: tuple[str, ...] = ()
-    if keys := different_keys(stored.metadata, given):
+    if keys := different_keys(stored.metadata, new_metadata):
         notes = (
             f"The metadata {', '.join(keys)} was not stored, because the content is the same. Use update_document.",
         )
@@ -111,7 +107,7 @@ def skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
 
 
 @contextmanager
-def prepared(
+def stage_document(
     parts: Iterable[DocumentPart],
     info: DocumentInfo,
     *,
@@ -120,10 +116,10 @@ def prepared(
     settings: Mapping[str, str],
     is_halted: Callable[[], bool],
 ) -> Iterator[StagedDocument]:
-    """A context with a document that can be stored: cut into chunks and embedded.
+    """Cut a document into chunks and embed them. The context has the document, ready to be stored.
 
-    ``info.title`` is used when the document has no title; ``settings``: the library's manifest. Raises
-    :class:`DocumentRejected` soon after ``is_halted()`` is true.
+    ``info.title`` is the title of a document that has none. ``settings``: the library's manifest. Raises
+    :class:`DocumentRejected` soon after ``is_halted()`` becomes true.
     """
 
     def check(*_: object) -> None:
@@ -135,11 +131,11 @@ def prepared(
         for number, part in enumerate(parts):
             check()
             chunks = chunker.cut(part.text)
-            if number == 0:  # a title is in the first part, and each row of a chunk has it
+            if number == 0:  # the title is in the first part, and each row of a chunk has it
                 staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
             staged.add(chunks, part.page)
             notes |= {part.note: None} if part.note else {}
-        # The indexer reports its progress after each batch: that is where cancelled work stops.
+        # The indexer reports its progress after each batch. There cancelled work stops.
         executor = LocalExecutor(provider, BATCH_WINDOWS)
         indexer = Indexer(staged.rows, provider, chunking, progress=check, executor=executor)
         indexer.embed()
@@ -165,9 +161,11 @@ def ingest_all(
     max_concurrency: int,
     progress: Progress,
 ) -> tuple[list[Ingested], list[FileError]]:
-    """Store documents, each with its action, by name; the results, and why the others failed. ``halt`` cancels those
-    that are being read: an interrupt keeps every document that is finished, and nothing of the others. Raises
-    :data:`FATAL`."""
+    """Store documents, several at a time. Returns the results, and the failures, both in the order of ``actions``.
+
+    ``actions``: (name, function that stores the document). ``halt`` is called after an interrupt such as Ctrl-C and
+    cancels the documents that are being read; finished ones stay stored. Raises :data:`FATAL`.
+    """
     outcomes: dict[int, Ingested | FileError] = {}
     threads_count = min(max_concurrency, MAX_CONCURRENCY)
     with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
@@ -179,24 +177,26 @@ def ingest_all(
                 outcomes |= {running.pop(future): future.result() for future in finished}
         except BaseException as error:
             threads.shutdown(wait=False, cancel_futures=True)
-            if not isinstance(error, Exception):  # an interrupt; a halted library takes nothing more, a server goes on
+            if not isinstance(error, Exception):  # an interrupt: a halted library takes no more documents
                 halt()
             raise
     progress(stage, len(actions), len(actions))
     ordered = [outcomes[number] for number in range(len(actions))]
-    return [each for each in ordered if isinstance(each, Ingested)], [
-        each for each in ordered if isinstance(each, FileError)
-    ]
+    results = [outcome for outcome in ordered if isinstance(outcome, Ingested)]
+    return results, [outcome for outcome in ordered if isinstance(outcome, FileError)]
 
 
 def files_in(
     root: Path, recursive: bool, endings: frozenset[str]
 ) -> tuple[list[Path], Counter[str], tuple[FileError, ...]]:
-    """The files below ``root`` with one of the ``endings``, sorted, without hidden ones and links that lead out of it;
-    how many files have each other ending, which are not looked at: there may be a hundred thousand; and the folders
-    that cannot be read."""
-    inside, files, left_out, unread = root.resolve(), list[Path](), Counter[str](), list[OSError]()
-    for folder, subfolders, names in os.walk(root, onerror=unread.append):
+    """The files below ``root`` that can be ingested, sorted; the number of files of each other ending; and the folders
+    that cannot be read.
+
+    ``endings``: those of the files that can be ingested. Hidden files, and links that lead out of ``root``, are left
+    out. Files of other endings are only counted, because there may be a hundred thousand.
+    """
+    resolved_root, files, left_out, failures = root.resolve(), list[Path](), Counter[str](), list[OSError]()
+    for folder, subfolders, names in os.walk(root, onerror=failures.append):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")] if recursive else []
         for name in names:
             if name.startswith((".", "~$")):  # "~$" begins a lock file of Microsoft Office
@@ -204,19 +204,19 @@ def files_in(
             ending = type_of(name)
             if ending not in endings:
                 left_out[ending] += bool(ending)
-            elif _is_inside(path := Path(folder, name), inside):
+            elif _is_inside(path := Path(folder, name), resolved_root):
                 files.append(path)
     errors = (
         FileError(
             plain_name(str(error.filename)), f"The folder cannot be read ({error.strerror}). Check its permissions."
         )
-        for error in unread
+        for error in failures
     )
-    return sorted(files), +left_out, tuple(errors)  # without endings that none has
+    return sorted(files), +left_out, tuple(errors)  # "+" drops endings with the count 0
 
 
 def existing_folder(path: str) -> Path:
-    """The absolute path of a folder. Raises :class:`ConfigError` for a path that is none, or cannot be read."""
+    """The absolute path of a folder. Raises :class:`ConfigError` if there is no folder, or it cannot be read."""
     root = path_of(path, "folder")
     try:
         os.scandir(root).close()
@@ -237,7 +237,7 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def _outcome(name: str, store: Callable[[], Ingested]) -> Ingested | FileError:
-    """The result for one document, or why it failed. Only errors of :data:`FATAL` reach the others."""
+    """The result for one document, or its failure. Only errors of :data:`FATAL` are raised, and end all others."""
     try:
         return store()
     except FATAL:
@@ -247,16 +247,19 @@ def _outcome(name: str, store: Callable[[], Ingested]) -> Ingested | FileError:
     except Exception as error:
         logger.debug("%s could not be taken in", name, exc_info=True)
         reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-        message = f"Anvil failed at it ({reason[:200]}). Please report it; ingest_file tries it alone."
+        message = f"Anvil failed with it ({reason[:200]}). Please report it; ingest_file tries it alone."
     return FileError(plain_name(name), message)
 
 
-def without_file(documents: Iterable[LibraryDocument]) -> Pruned:
-    """Those of the documents whose source file is gone. Only absolute paths of this machine count: text sent by a
-    client, uploads and URLs are left alone. A file in a folder that cannot be read is not gone."""
+def documents_without_file(documents: Iterable[LibraryDocument]) -> Pruned:
+    """The documents whose source file does not exist any more.
+
+    Only sources that are absolute paths are checked, and no text sent by a client, upload or URL. A document whose
+    folder cannot be read is kept.
+    """
     checked = 0
     gone: list[LibraryDocument] = []
-    unknown: list[FileError] = []
+    unreadable: list[FileError] = []
     for document in documents:
         if "://" in document.source or not os.path.isabs(document.source):
             continue
@@ -267,5 +270,5 @@ def without_file(documents: Iterable[LibraryDocument]) -> Pruned:
             gone.append(document)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            unknown.append(FileError(document.source, f"It cannot be checked: {reason}."))
-    return Pruned("found", checked, tuple(gone), tuple(unknown))
+            unreadable.append(FileError(document.source, f"It cannot be checked: {reason}."))
+    return Pruned("found", checked, tuple(gone), tuple(unreadable))

@@ -1,4 +1,4 @@
-"""The documents of an mcpvectordb database, for :meth:`anvil.library.library.Library.import_lancedb`."""
+"""Import from mcpvectordb: the documents in its LanceDB database, put together from their overlapping chunks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 
 from anvil.errors import ConfigError, DocumentRejected, SourceError
 from anvil.formats.data_formats import json_object, time_span
-from anvil.library.ingestion import described_text
+from anvil.library.ingestion import describe_text
 from anvil.library.values import DocumentInfo
 from anvil.system import installation
 
 
 def text_and_info(row: Mapping[str, str], library: str | None) -> tuple[bytes, DocumentInfo, tuple[str, ...]]:
-    """The text of a document of :func:`read_documents`, what mcpvectordb knew of it, and notes. ``library``: instead of
-    its own. Raises :class:`ConfigError`, and :class:`DocumentRejected` for a document without text."""
+    """The text of a document of :func:`read_documents`, its description, and notes. ``library`` replaces its own.
+    Raises :class:`DocumentRejected` if it has no text, and :class:`ConfigError` if a name or the metadata is not
+    valid."""
     data, metadata = row["text"].encode("utf-8", "replace"), json_object(row["metadata"] or "{}")
-    info = described_text(data, row["source"], library or row["library"], metadata, row.get("file_type", ""))
+    info = describe_text(data, row["source"], library or row["library"], metadata, row.get("file_type", ""))
     if not row["text"].strip():
         raise DocumentRejected("It has no text.")
     created_at = _time(row["created_at"])
@@ -46,8 +47,8 @@ MIN_OVERLAP_CHARACTERS = 16
 
 
 def database(path: str, table: str) -> tuple[Path, str]:
-    """The folder of the database and the name of its table. ``path`` is the database, the folder that has it as
-    ``lancedb``, or the table. Raises :class:`SourceError`."""
+    """The folder of the database, and the name of the table in it. ``path`` names the database, a folder with a
+    database ``lancedb``, or a table. Raises :class:`SourceError` if it has no such table."""
     folder = Path(path).expanduser()
     if folder.suffix == ".lance" and folder.is_dir():
         return folder.parent, folder.stem
@@ -60,10 +61,11 @@ def database(path: str, table: str) -> tuple[Path, str]:
 
 
 def read_documents(path: str, table: str) -> list[dict[str, str]]:
-    """The documents of a database, sorted by library and source; of two with the same source, the newer one. Each has
-    the values of :data:`COLUMNS`, and the ``text`` of its chunks, without short ones, which mcpvectordb does not store.
+    """The documents of a database, sorted by library and source. Of two with the same source, the newer one is taken.
 
-    Raises :class:`SourceError`, or :class:`ConfigError` when the package lancedb is not installed.
+    Each has the values of :data:`COLUMNS`, and as ``text`` its chunks put together. Very short chunks are missing:
+    mcpvectordb did not store them. Raises :class:`SourceError` if the database cannot be read, and :class:`ConfigError`
+    if the package lancedb is not installed.
     """
     folder, name = database(path, table)
     try:
@@ -117,7 +119,7 @@ def joined(chunks: list[str]) -> str:
 
 
 def _overlap(before: str, chunk: str) -> int:
-    """Number of characters at the start of ``chunk`` that are also the end of ``before``, from the start of a word."""
+    """Number of characters at the start of ``chunk`` that are also the end of ``before``. They begin with a word."""
     head = chunk[:MIN_OVERLAP_CHARACTERS]
     at = before.find(head) if len(head) == MIN_OVERLAP_CHARACTERS else -1
     while at >= 0:

@@ -1,4 +1,4 @@
-"""The document library: many named libraries in one file, written and searched by programs, people and agents.
+"""The document library: ingesting, searching, changing and deleting documents of named libraries in one file.
 
 Reading and writing have a connection each, so a search never waits for a document that is being ingested. Converting,
 cutting and embedding happen outside of transactions; a finished document is stored in one transaction.
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from anvil.library.library_search import LibrarySearcher
 
 DEFAULT_CONCURRENCY = 4
-"""Files of a folder that are ingested at once, when the caller gives no number."""
+"""Files of a folder that are ingested at once if the caller gives no number."""
 MAX_CONVERTER_PROCESSES = 8
 MIN_CONVERTER_PROCESSES = 2
-"""Two, so that a bad file does not hold up the next one."""
+"""Two, so that a bad file does not delay the next one."""
 MAX_LISTED_DOCUMENTS = 1000
 
 
@@ -74,11 +74,11 @@ def open_library(
     transport: str = "python",
     progress: Progress = silent,
 ) -> Library:
-    """Open the document library; a new one is created when there is none.
+    """Open the document library. If there is none, a new one is created.
 
-    ``index``: its file (default: the configuration's, else one in the user's data folder); ``provider``: as
-    ``embedding.provider`` names it; ``config``: a file or a :class:`Config`. ``allow_private_urls``: whether
-    :meth:`Library.ingest_url` may send requests to this machine and its network; ``transport``: how callers reach the
+    ``index``: its file; by default that of the configuration, else one in the user's data folder. ``provider``: a value
+    of ``embedding.provider``. ``config``: a file or a :class:`Config`. ``allow_private_urls``: whether
+    :meth:`Library.ingest_url` may send requests to this machine and its network. ``transport``: how callers reach the
     library, for :meth:`Library.server_info`. Raises :class:`AnvilError`.
     """
     from anvil.embedding.provider import create_cached_provider
@@ -111,8 +111,8 @@ class Library(contextlib.AbstractContextManager["Library"]):
         transport: str = "python",
         progress: Progress = silent,
     ) -> None:
-        """``transport``: how callers reach it, for :meth:`server_info`. ``progress`` is called by :meth:`ingest_folder`
-        and :meth:`import_lancedb`. The file is opened at its first use."""
+        """The file is opened at its first use. ``transport``: how callers reach the library, for :meth:`server_info`.
+        ``progress`` is called by :meth:`ingest_folder` and :meth:`import_lancedb`."""
         self.path, self.config, self.provider = path, config, provider
         self.transport, self.progress = transport, progress
         self._options = config.table(LibraryOptions)
@@ -154,7 +154,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
     @property
     def converter(self) -> Converter:
-        """Converts files to Markdown; its processes are started when the first file needs one."""
+        """Converts files to Markdown. Its processes are started when a file needs one."""
         with self._converter_lock:
             if self._converter is None:
                 from anvil.library.conversion_process import Converter
@@ -168,9 +168,9 @@ class Library(contextlib.AbstractContextManager["Library"]):
     def ingest_file(
         self, path: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
     ) -> Ingested:
-        """Ingest a file of this machine; its source is its absolute path.
+        """Ingest a file of this machine. Its source is its absolute path.
 
-        Raises :class:`DocumentRejected`, or :class:`ConfigError` for arguments that are not valid.
+        Raises :class:`DocumentRejected` if it cannot be read, and :class:`ConfigError` if an argument is not valid.
         """
         file = ingestion.path_of(path, "path")
         return self.ingest_as(file, str(file), library, metadata)
@@ -185,8 +185,8 @@ class Library(contextlib.AbstractContextManager["Library"]):
         kind: FileKind | None = None,
         last_modified: str | None = None,
     ) -> Ingested:
-        """Ingest a file under another source than its path. ``kind`` and ``last_modified`` replace what the source's
-        name and the file's time stamp say."""
+        """Ingest a file under another source than its path. ``kind``: by default that of the source's name.
+        ``last_modified``: by default the time stamp of the file. Raises as :meth:`ingest_file` does."""
         from anvil.library.conversion_process import unreadable
 
         kind, options = kind or FileKind.of(source), self._options
@@ -210,12 +210,12 @@ class Library(contextlib.AbstractContextManager["Library"]):
             is_same = False
             with contextlib.suppress(OSError):
                 is_same = safe_files.sha256(file) == digest
-            if not is_same:  # else the new text would be stored with the hash of the old one
+            if not is_same:  # the new text must not be stored with the hash of the old one
                 raise DocumentRejected(f"{file} changed while it was read. Ingest it again.")
 
         last_modified = last_modified or timestamp(status.st_mtime_ns // 10**9)
         size = status.st_size
-        info = ingestion.described(
+        info = ingestion.describe_document(
             source, library, metadata, kind.type, content_hash=digest, size=size, last_modified=last_modified
         )
         return self._ingest(parts(), info)
@@ -230,13 +230,13 @@ class Library(contextlib.AbstractContextManager["Library"]):
         self._ensure_size(len(data), "The content has")
         format_ = BY_ENDING.get(type_of(source))
         is_text = format_ is not None and format_.is_text
-        info = ingestion.described_text(data, source, library, metadata, type_of(source) if is_text else "md")
+        info = ingestion.describe_text(data, source, library, metadata, type_of(source) if is_text else "md")
         return self._ingest(ingestion.text_parts(data), info)
 
     def ingest_url(
         self, url: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
     ) -> Ingested:
-        """Ingest the document at a URL. Raises as :meth:`ingest_file` does, also for addresses that are not allowed."""
+        """Ingest the document at a URL. Raises as :meth:`ingest_file` does, also if the address is not allowed."""
         from anvil.library import web_download
 
         # before the download: ingest_as checks them only when it has the file
@@ -263,9 +263,9 @@ class Library(contextlib.AbstractContextManager["Library"]):
     ) -> FolderReport:
         """Ingest the files of a folder, several at a time. Unchanged files are skipped; the report names bad ones.
 
-        An interrupt keeps every finished document, and closes this library for more.
-        Raises :class:`ConfigError` for arguments that are not valid, such as a path that is no folder, and what
-        :meth:`ensure_writable` raises.
+        An interrupt keeps every finished document, and this library then takes no more documents. Raises
+        :class:`ConfigError` if an argument is not valid, for example if the path is not a folder, and the errors of
+        :meth:`ensure_writable`.
         """
         if max_concurrency < 1:
             raise ConfigError("max_concurrency must be 1 or more.")
@@ -289,13 +289,13 @@ class Library(contextlib.AbstractContextManager["Library"]):
     def import_lancedb(
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None
     ) -> FolderReport:
-        """Import the documents of the LanceDB at ``path``, which mcpvectordb filled, with their own sources, titles,
-        times and metadata. A document whose source is in the library is skipped, even if its text differs: so an
-        interrupted import can be repeated.
+        """Import the documents of mcpvectordb from its LanceDB at ``path``, with their sources, titles, times and
+        metadata.
 
-        ``library``: one library for all; by default each document keeps its own. All vectors are computed by the
-        current model. Raises :class:`SourceError` for a database that cannot be read, :class:`ConfigError` for a name
-        that is not valid, and what :meth:`ensure_writable` raises.
+        A document whose source is in the library is skipped, even if its text differs, so an interrupted import can be
+        repeated. ``library``: one library for all; by default each document keeps its own. All vectors are computed
+        by the current model. Raises :class:`SourceError` if the database cannot be read, :class:`ConfigError` if a name
+        is not valid, and the errors of :meth:`ensure_writable`.
         """
         if library is not None:
             metadata_filter.library_name(library)
@@ -309,7 +309,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             with self._read() as reader:
                 stored = reader.find(info.source, info.library)
             if stored is not None:
-                return ingestion.skipped(stored, {})
+                return ingestion.skipped_result(stored, {})
             result = self._ingest(ingestion.text_parts(data), info)
             return replace(result, notes=(*result.notes, *notes))
 
@@ -326,9 +326,9 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
     def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
         with self._read() as reader:
-            if (unchanged := ingestion.unchanged(reader, info)) is not None:
-                return unchanged
-        ready = ingestion.prepared(
+            if (result := ingestion.result_if_unchanged(reader, info)) is not None:
+                return result
+        staging = ingestion.stage_document(
             parts,
             info,
             provider=self.provider,
@@ -336,16 +336,16 @@ class Library(contextlib.AbstractContextManager["Library"]):
             settings=self.ensure_writable(),
             is_halted=self._halted.is_set,
         )
-        # Entering ``ready`` converts and embeds. The writer is taken after it, so that others can write meanwhile.
-        with ready as staged, self._write() as writer, writing(writer.connection):
+        # Entering ``staging`` converts and embeds. The writer is taken after that, so that others can write meanwhile.
+        with staging as staged, self._write() as writer, writing(writer.connection):
             # another process may have stored the same content meanwhile
-            return ingestion.unchanged(writer.reader, staged.info) or writer.store(staged)
+            return ingestion.result_if_unchanged(writer.reader, staged.info) or writer.store(staged)
 
     def ensure_writable(self) -> dict[str, str]:
-        """The manifest for new documents; an empty library is changed to the current model.
+        """The manifest for new documents. An empty library is changed to the current model.
 
-        Raises :class:`ConfigError` when there are vectors of another model, :class:`ArtifactRejected` or another
-        :class:`AnvilError` when the file cannot be used.
+        Raises :class:`ConfigError` if the library has vectors of another model, and :class:`ArtifactRejected` or
+        another :class:`AnvilError` if the file cannot be used.
         """
         model = {key: value for key, value in self._settings.items() if key.startswith("embedding_")}
         with self._write() as writer:
@@ -361,9 +361,10 @@ class Library(contextlib.AbstractContextManager["Library"]):
         )
 
     def reembed(self, progress: Progress = silent) -> int:
-        """Compute all vectors again with the current model; the text does not change. The number of passages.
+        """Compute all vectors again with the current model; the text does not change. Returns the number of passages.
 
-        Other writers wait for it. Until it ends, a search uses the old vectors.
+        Other writers wait for it. Until it ends, a search uses the old vectors. Raises :class:`ProviderError` if a
+        passage could not be embedded; then no vector is changed.
         """
         with self._write() as writer, writing(writer.connection):
             writer.change_model(self._settings)
@@ -399,7 +400,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             return self._searcher.find(search, question)
 
     def list_documents(self, library: str | None = None, limit: int = 20, offset: int = 0) -> LibraryDocumentList:
-        """Documents by library and source; ``limit`` is clamped to 1..1000."""
+        """The documents, by library and source. ``limit`` is clamped to 1..1000."""
         limit = min(max(limit, 1), MAX_LISTED_DOCUMENTS)
         offset = min(max(offset, 0), metadata_filter.MAX_INTEGER)
         library = None if library is None else metadata_filter.library_name(library)
@@ -413,7 +414,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             return Libraries(tuple(reader.libraries()))
 
     def get_document(self, doc_id: str, offset: int = 0, max_chars: int | None = None) -> WholeDocument:
-        """A document with its Markdown from the character ``offset`` on, of ``max_chars`` characters at most. Raises
+        """A document with its Markdown from the character ``offset`` on: ``max_chars`` characters at most. Raises
         :class:`NotFound`."""
         with self._read() as reader:
             document = reader.full_document(doc_id)
@@ -421,8 +422,8 @@ class Library(contextlib.AbstractContextManager["Library"]):
         return replace(document, content=content, next_offset=next_offset)
 
     def doc_id_of(self, reference: str, library: str | None = None) -> str:
-        """The doc_id of the document that a doc_id, a source or a path of this machine names. Raises
-        :class:`NotFound`, or :class:`ConfigError` when several libraries have it."""
+        """The doc_id of a document. ``reference``: its doc_id, its source or a path of this machine. Raises
+        :class:`NotFound`, or :class:`ConfigError` if several libraries have such a document."""
         library = None if library is None else metadata_filter.library_name(library)
         with self._read() as reader:
             matches = reader.resolve(reference, library) or reader.resolve(os.path.abspath(reference), library)
@@ -434,7 +435,8 @@ class Library(contextlib.AbstractContextManager["Library"]):
         return next(iter(matches))
 
     def server_info(self, check_path: str | None = None) -> LibraryInfo:
-        """Where this runs and what it can read; ``check_path``: a path to test."""
+        """The machine, the working folder, the formats and the file of this library. ``check_path``: a path to
+        examine."""
         from anvil.library.server_info import library_info
 
         return library_info(self.path, self.config, self.provider, self.transport, check_path)
@@ -447,18 +449,18 @@ class Library(contextlib.AbstractContextManager["Library"]):
             return writer.delete(doc_id)
 
     def update_document(self, doc_id: str, metadata: Mapping[str, Any]) -> Updated:
-        """Change a document's metadata; its text stays and is not read again.
+        """Change keys of a document's metadata; its text is not read again.
 
-        Given keys are set, keys given as None are removed, the others stay. Raises :class:`NotFound`, or
-        :class:`ConfigError` for metadata that cannot be stored.
+        None removes a key. Keys that are not given stay. Raises :class:`NotFound`, or :class:`ConfigError` if the
+        metadata cannot be stored.
         """
         changes = metadata_filter.checked_metadata(metadata)
         with self._write() as writer:
             return writer.update(doc_id, changes)
 
     def prune(self, library: str | None = None, *, delete: bool = False) -> Pruned:
-        """The documents whose source is a file that no longer exists, see :func:`ingestion.without_file`; with
-        ``delete`` they are deleted."""
+        """The documents whose source is a file that no longer exists, see :func:`ingestion.documents_without_file`.
+        With ``delete`` they are deleted."""
 
         def documents() -> Iterator[LibraryDocument]:
             offset = 0
@@ -466,33 +468,33 @@ class Library(contextlib.AbstractContextManager["Library"]):
                 yield from listed
                 offset += len(listed)
 
-        found = ingestion.without_file(documents())  # all of them, before one is deleted
+        report = ingestion.documents_without_file(documents())  # all of them, before one is deleted
         if not delete:
-            return found
-        gone: list[LibraryDocument] = []
-        for document in found.documents:
-            if ingestion.without_file([document]).documents:  # it did not come back
-                with contextlib.suppress(NotFound):  # another process deleted it first
+            return report
+        deleted: list[LibraryDocument] = []
+        for document in report.documents:
+            if ingestion.documents_without_file([document]).documents:  # the file did not come back
+                with contextlib.suppress(NotFound):  # another process deleted the document first
                     self.delete_document(document.doc_id)
-                    gone.append(document)
-        return replace(found, status="deleted", documents=tuple(gone))
+                    deleted.append(document)
+        return replace(report, status="deleted", documents=tuple(deleted))
 
     # --- life --------------------------------------------------------------------------------------------
 
     def start(self, progress: Progress | None = None) -> None:
-        """Open the file and load the model in the background, so that the first query does not wait for both.
+        """Open the file and load the model in the background, so that the first query need not wait for them.
 
-        ``progress`` is a parameter of all targets of a server and is not called here.
+        A server calls ``start`` of all its objects with ``progress``; here it is not used.
         """
 
         def warm() -> None:
-            with contextlib.suppress(Exception):  # the first query reports it
+            with contextlib.suppress(Exception):  # the first query reports the error
                 self.search("warm", 1)
 
         threading.Thread(target=warm, name="anvil-library-warm", daemon=True).start()
 
     def halt(self) -> None:
-        """Cancel what is being ingested: it fails soon, and nothing of it is stored."""
+        """Cancel documents that are being ingested: they fail soon, and nothing of them is stored."""
         self._halted.set()
         with self._converter_lock:
             if self._converter is not None:
@@ -501,7 +503,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
     def close(self) -> None:
         """Cancel running work, end the converter processes and close the file."""
         self._closed = True
-        self.halt()  # before the locks are waited for: it ends the ingestion that holds one
+        self.halt()  # first: it ends an ingestion that holds one of the locks below
         with self._read_lock:
             if self._reader is not None:
                 self._reader.close()

@@ -1,8 +1,8 @@
-"""Opening and checking a library: one SQLite file that several processes read and write at once.
+"""The file of a library: opening, creating, transactions, and checks for damage.
 
-It has the tables of an index and a few of its own (library.sql). In WAL mode readers never wait, and see whole
-documents only. A library can be large and several processes write it, so it is not checked whole at each start. Types,
-ranges and references between tables are checked when rows are read.
+It is one SQLite file with the tables of an index and those of library.sql, which several processes read and write at
+once. In WAL mode readers do not wait, and see whole documents. Because a library can be large and changes often, it is
+not checked whole at each start: types, ranges and references between tables are checked when rows are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from anvil.system import safe_files
 APPLICATION_ID = 0x414E566C  # "ANVl"; an index has "ANVL"
 FORMAT_VERSION = 3
 WRITE_TIMEOUT_S = 60.0
-"""How long a writer waits for others. Each one holds the lock for one document."""
+"""How long a writer waits for others. Each of them holds the lock for one document."""
 LOCK_RETRY_S = 0.02
 CHECKPOINT_PAGES = 2_000
 """Length of the write-ahead log at which SQLite copies it into the file."""
@@ -40,29 +40,29 @@ T = TypeVar("T")
 
 
 def default_path() -> Path:
-    """The path without a setting: in the user's data folder."""
+    """The path if no setting names one: in the user's data folder."""
     return safe_files.user_data() / "library.db"
 
 
 def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
-    """Open the library at ``path`` for reading and writing; a new one is created when there is none.
+    """Open the library at ``path`` for reading and writing. If there is none, a new one is created.
 
-    ``settings`` are the manifest of a new library; an existing one keeps its own. Raises :class:`ArtifactRejected` for
-    another kind of file, :class:`FormatTooNew`, :class:`BuildError` or :class:`IndexBusy`.
+    ``settings``: the manifest of a new library; an existing one keeps its own. Raises :class:`ArtifactRejected` if the
+    file is of another kind, :class:`FormatTooNew`, :class:`BuildError` if it cannot be written, or :class:`IndexBusy`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BuildError(
-            f"{path.parent} cannot be made ({error.strerror}). Choose another place with library.index."
+            f"The folder {path.parent} cannot be made ({error.strerror}). Choose another place with library.index."
         ) from error
     with connections.translated(path, LIBRARY):
         handle = apsw.Connection(str(path))
         try:
             if handle.readonly("main"):  # SQLite would leave files beside it, into which its owner could not write
                 raise BuildError(
-                    f"{path} cannot be written by this user, and a library is read with files beside it that are "
-                    "written. Change its permissions, or set library.index."
+                    f"{path} cannot be written by this user, and SQLite writes files beside a library even to read it. "
+                    "Change its permissions, or set library.index."
                 )
             connections.prepared(handle)
             handle.set_busy_timeout(int(WRITE_TIMEOUT_S * 1000))
@@ -73,9 +73,9 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
             _retry_locked(lambda: handle.pragma("journal_mode", "wal"))
             handle.pragma("synchronous", "normal")
             handle.wal_autocheckpoint(CHECKPOINT_PAGES)
-            if _is_empty(handle):  # without a lock first, which other writers may hold
+            if _is_empty(handle):  # asked without the lock first, because another writer may hold it
                 with writing(handle):
-                    if _is_empty(handle):  # no other process was first
+                    if _is_empty(handle):  # no other process has laid it out meanwhile
                         _lay_out(handle, settings)
             check_open(handle, path)
         except BaseException:
@@ -86,8 +86,8 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
 
 @contextlib.contextmanager
 def writing(handle: apsw.Connection) -> Iterator[None]:
-    """A transaction that has the write lock from its first statement on, so that nothing it reads is changed before it
-    ends. Inside another transaction it is a part of that one."""
+    """A transaction with the write lock from its first statement on, so that no other process changes what it reads.
+    Inside another transaction it is a part of that one."""
     if not handle.get_autocommit():
         yield
         return
@@ -138,7 +138,7 @@ def _is_empty(handle: apsw.Connection) -> bool:
 
 
 def check_open(handle: apsw.Connection, path: Path) -> None:
-    """Raise :class:`ArtifactError` when a file is not a library that this Anvil can read."""
+    """Raise :class:`ArtifactError` if a file is not a library that this Anvil can read."""
     if handle.pragma("application_id") != APPLICATION_ID:
         raise ArtifactRejected(f"{path} is not a library of Anvil's. Set library.index to another path.")
     version = handle.pragma("user_version")
@@ -153,9 +153,9 @@ def check_open(handle: apsw.Connection, path: Path) -> None:
             "its documents in again with 'anvil ingest'."
         )
     definitions = connections.definitions(handle)
-    # The definitions of a library depend on its dimensions, which its manifest has. So that table is checked first.
+    # The manifest is checked first: it has the dimensions, on which the other definitions depend.
     if definitions.get(connections.MANIFEST_TABLE) != _expected(0)[connections.MANIFEST_TABLE]:
-        raise ArtifactRejected(f"{path} has no manifest that a library has. {LIBRARY.restore}")
+        raise ArtifactRejected(f"{path} has no manifest of a library. {LIBRARY.restore}")
     meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
     dimensions = meta.get("embedding_dimensions")
     if any(not isinstance(meta.get(key), str) for key in SETTINGS) or not re.fullmatch("[0-9]{1,4}", dimensions or ""):
@@ -175,11 +175,12 @@ def _expected(dimensions: int) -> dict[tuple[str, str], str | None]:
 
 
 class Damage(Exception):
-    """A value that Anvil never writes; ``str`` describes it, as a part of a sentence."""
+    """A value in a file that Anvil never writes. Its text is a part of a sentence."""
 
 
 def typed(row: Any, what: str, *kinds: type) -> Any:
-    """The row, if its values have these types and whole numbers are not negative. Raises :class:`Damage`."""
+    """The row, checked: its values have the types ``kinds``, and no whole number is negative. Raises :class:`Damage`.
+    ``what``: the name of the row in the message."""
     for value, kind in zip(row, kinds, strict=True):
         if type(value) is not kind or (isinstance(value, int) and value < 0):
             raise Damage(f"{what} has a value of a wrong type")
@@ -190,28 +191,28 @@ def metadata(text: str, source: str) -> dict[str, Any]:
     """A document's metadata from its JSON. Raises :class:`Damage`."""
     values = json_object(text)
     if values is None or is_deep(values, MAX_DEPTH):
-        raise Damage(f"the metadata of {source[:200]!r} is no JSON object that could have been kept")
+        raise Damage(f"the metadata of {source[:200]!r} is not a JSON object that a library can have")
     return values
 
 
-_OF_ODD_VALUES = (ValueError, TypeError, LookupError, ArithmeticError, apsw.Error)
-"""What Python, numpy and SQLite raise for values that Anvil never writes."""
+_ERRORS_OF_DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, apsw.Error)
+"""Errors of Python, numpy and SQLite that values which Anvil never writes can cause."""
 
 
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Raise :class:`ArtifactRejected` for errors that damaged rows cause. Other errors pass."""
+    """Raise :class:`ArtifactRejected` in place of an error that damage of the file causes. Other errors pass."""
     try:
         with _rejected(path, Damage, UnicodeDecodeError):
             yield
-    except _OF_ODD_VALUES:
-        examine(path)  # raises if the file is damaged; else it is a mistake of Anvil's
+    except _ERRORS_OF_DAMAGE:
+        examine(path)  # raises if the file is damaged; if it is not, the error is a bug of Anvil
         raise
 
 
 @contextlib.contextmanager
 def _rejected(path: Path, *errors: type[Exception]) -> Iterator[None]:
-    """Raise :class:`ArtifactRejected` for these errors, and those of a damaged file."""
+    """Raise :class:`ArtifactRejected` in place of these errors, and of SQLite's errors for a damaged file."""
     try:
         with connections.translated(path, LIBRARY):
             yield
@@ -222,18 +223,18 @@ def _rejected(path: Path, *errors: type[Exception]) -> Iterator[None]:
 
 
 def examine(path: Path) -> tuple[dict[str, str], int]:
-    """Check a whole library without changing it; its manifest, and the number of its documents.
+    """Check a whole library without changing it. Returns its manifest and the number of its documents.
 
     Raises :class:`ArtifactRejected` or another :class:`AnvilError`.
     """
-    # An immutable file is read without the "-shm" file that SQLite otherwise writes beside it, so a folder that is
-    # read-only will do. But SQLite then ignores the write-ahead log: it must be empty.
+    # With "immutable" SQLite does not write its "-shm" file, so the folder may be read-only. But it also ignores the
+    # write-ahead log, so this is for an empty log only.
     log = Path(f"{path}-wal")
-    unused = not log.exists() or not log.stat().st_size
-    address = f"{connections.uri(path.resolve()).partition('?')[0]}?{'immutable=1' if unused else 'mode=ro'}"
+    log_is_empty = not log.exists() or not log.stat().st_size
+    address = f"{connections.uri(path.resolve()).partition('?')[0]}?{'immutable=1' if log_is_empty else 'mode=ro'}"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     with (
-        _rejected(path, Damage, *_OF_ODD_VALUES),
+        _rejected(path, Damage, *_ERRORS_OF_DAMAGE),
         contextlib.closing(connections.prepared(apsw.Connection(address, flags=flags))) as handle,
     ):
         check_open(handle, path)
@@ -244,7 +245,7 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
             rule = connections.row_rule(handle, table, any_text=True)
             if handle.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({rule}))").get:
                 raise Damage(f"a row of {table} has a value of a wrong type")
-            for _ in handle.execute(f"SELECT * FROM {table}"):  # its texts are decoded
+            for _ in handle.execute(f"SELECT * FROM {table}"):  # decodes all texts, which may not be UTF-8
                 pass
         for row in handle.execute("SELECT metadata, file_path FROM documents"):
             metadata(*row)
@@ -260,7 +261,7 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
 
 _STRAY_ROWS = (
     (
-        "a document has no entry in holdings, or an entry no document",
+        "a document has no entry in holdings, or an entry belongs to no document",
         "SELECT id FROM documents WHERE id NOT IN (SELECT id FROM holdings) "
         "UNION ALL SELECT id FROM holdings WHERE id NOT IN (SELECT id FROM documents)",
     ),
@@ -273,9 +274,9 @@ _STRAY_ROWS = (
         "a window belongs to no passage",
         f"SELECT 1 FROM windows WHERE id >> {table_rows.WINDOW_BITS} NOT IN (SELECT id FROM chunks)",
     ),
-    ("a label is no JSON", "SELECT 1 FROM labels WHERE NOT json_valid(value)"),
+    ("a label is not JSON", "SELECT 1 FROM labels WHERE NOT json_valid(value)"),
 )
-"""(damage, a query for the rows that have it)."""
+"""(damage, a query for the damaged rows)."""
 _GROUP = connections.LARGE.vector_group
 _STRAY_VECTORS = f"""
     SELECT 1 FROM vectors_chunks c LEFT JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id
@@ -284,4 +285,4 @@ _STRAY_VECTORS = f"""
     UNION ALL SELECT 1 FROM vectors_rowids r WHERE r.chunk_offset NOT BETWEEN 0 AND {_GROUP - 1}
     OR r.chunk_id NOT IN (SELECT chunk_id FROM vectors_chunks) OR r.rowid NOT IN (SELECT id FROM windows)
 """
-"""A query for vectors that sqlite-vec did not write: each search fails with some, and finds less with others."""
+"""A query for vectors that sqlite-vec did not write. Some of them make each search fail, others make it find less."""

@@ -1,7 +1,7 @@
-"""Search in a library, whose documents several processes add, replace and remove.
+"""Search in a library: its index in memory, filters, results within a budget of characters, and reasons for none.
 
-What is in memory (places, vectors) is kept in the order of the rows, so that a document's part is one run. When
-the library's version changed, the parts of the changed documents are exchanged and nothing else is read.
+Several processes change the documents. Rows and vectors are in memory in the order of the rows, so those of a document
+are one run. When the library's version has changed, only the runs of changed documents are read again.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ CHARS_PER_RESULT, MAX_DEFAULT_CHARS = 1000, 30_000
 MAX_CHARS = 1_000_000_000
 """The largest budget: more characters than the results of any search have."""
 MAX_CHANGED = 2000
-"""If more documents changed than this, everything is read again, because each changed one takes queries of its own."""
+"""If more documents than this have changed, everything is read again: each changed one takes queries of its own."""
 MAX_FILTERS = 16
-"""Filters whose selection is kept."""
+"""Filters whose selections are cached."""
 MAX_NAMED = 5
 """Libraries that one sentence names."""
 
@@ -73,7 +73,7 @@ class LibrarySearch:
 
 
 class SelectedPassages(NamedTuple):
-    """The passages that a filter lets through: a mask over the rows, and the filter itself for SQL."""
+    """The passages that pass a filter: a mask over the rows, and the filter itself for SQL."""
 
     mask: NDArray[np.bool_]
     filter: Filter
@@ -102,7 +102,7 @@ class LibraryIndex(KeywordTables):
         """The vectors, in the same order."""
 
     def refresh(self) -> bool:
-        """Take in what changed since the last query; whether anything did."""
+        """Read what has changed since the last query. Returns whether anything has."""
         version = self.reader.version()
         if version == self.version:
             return False
@@ -114,31 +114,31 @@ class LibraryIndex(KeywordTables):
             self._load()
         else:
             self.version = version
-            self._exchange(changed)
+            self._reload(changed)
         return True
 
-    def _exchange(self, changed: NDArray[np.int64]) -> None:
-        """Read the parts of the changed documents."""
-        parts = [np.array(self.reader.chunk_rows(int(id_)), np.int64) for id_ in changed]
-        self.rows = spliced(self.rows, self.documents, changed, parts)
+    def _reload(self, changed: NDArray[np.int64]) -> None:
+        """Read rows and vectors of the changed documents."""
+        new_rows = [np.array(self.reader.chunk_rows(int(id_)), np.int64) for id_ in changed]
+        self.rows = replace_runs(self.rows, self.documents, changed, new_rows)
         self.documents = self.rows >> table_rows.CHUNK_BITS
         if self._vectors is None:
             return
         vectors, width = self._stored, int(self.reader.meta()["embedding_dimensions"])
-        if width != vectors.shape[1]:  # another model: the next search reads all of them
+        if width != vectors.shape[1]:  # another model: the next search reads all vectors
             self._vectors = None
             return
         new = [self.reader.document_vectors(int(id_), width) for id_ in changed]
         vector_documents = self._owners >> table_rows.CHUNK_BITS
-        self._owners = spliced(self._owners, vector_documents, changed, [owners for owners, _ in new])
-        self._stored = spliced(vectors, vector_documents, changed, [part for _, part in new])
+        self._owners = replace_runs(self._owners, vector_documents, changed, [owners for owners, _ in new])
+        self._stored = replace_runs(vectors, vector_documents, changed, [part for _, part in new])
         self._vectors = VectorIndex(
             self._stored, self._places(self._owners), self.documents, before=self._vectors, changed=changed
         )
 
     @property
     def vectors(self) -> VectorIndex:
-        """All vectors, by the place of their passage in :attr:`rows`."""
+        """All vectors, by the position of their passage in :attr:`rows`."""
         if self._vectors is None:
             owners, vectors = self.reader.matrix()
             order = np.argsort(owners, kind="stable")
@@ -153,7 +153,7 @@ class LibraryIndex(KeywordTables):
         return places
 
     def select(self, filter: Filter) -> SelectedPassages | None:
-        """The passages that a filter lets through; None: all."""
+        """The passages that pass a filter; None: all of them."""
         if filter == Filter():
             return None
         if filter not in self._selections:
@@ -162,10 +162,10 @@ class LibraryIndex(KeywordTables):
             mask = np.ones(len(self.rows), bool)
             if filter.documents:
                 chosen = np.zeros(1 << table_rows.DOCUMENT_BITS, bool)
-                chosen[self.reader.fitting(filter)] = True
+                chosen[self.reader.documents_passing(filter)] = True
                 mask = chosen[self.documents]
             if filter.passages:
-                mask &= np.isin(self.rows, np.array(self.reader.fitting_passages(filter), np.int64))
+                mask &= np.isin(self.rows, np.array(self.reader.passages_passing(filter), np.int64))
             self._selections[filter] = SelectedPassages(mask, filter)
         return self._selections[filter]
 
@@ -194,24 +194,24 @@ class LibraryIndex(KeywordTables):
 
 
 class LibrarySearcher:
-    """Queries against one library file. Each query and :meth:`refresh` want to be inside one read transaction."""
+    """Queries against one library file. Call :meth:`refresh` and a query inside one read transaction."""
 
     def __init__(self, reader: LibraryReader, provider: EmbeddingProvider) -> None:
         self.index = LibraryIndex(reader)
         self.provider = provider
-        self._judge(reader.meta())
+        self._read_model(reader.meta())
 
-    def _judge(self, meta: dict[str, str]) -> None:
+    def _read_model(self, meta: dict[str, str]) -> None:
         self._obstacle = semantic_obstacle(meta, self.provider)
         self._fits = confidence.fits_for(meta["embedding_model_digest"])
 
     def refresh(self) -> None:
-        """Take in what changed since the last query."""
+        """Read what has changed since the last query."""
         if self.index.refresh():
-            self._judge(self.index.reader.meta())
+            self._read_model(self.index.reader.meta())
 
     def find(self, search: LibrarySearch, question: QueryVector | None) -> Passages:
-        """The best passages, by words and vectors. ``question``: the query embedded, where it could be."""
+        """The best passages, by words and vectors. ``question``: the vector of the query; None without a model."""
         notes = [self._obstacle] if self._obstacle else []
         vector = None
         if not self._obstacle and question is not None:
@@ -237,8 +237,8 @@ class LibrarySearcher:
         return Passages(_within_budget(best, search), tuple(notes))
 
     def _why_none(self, search: LibrarySearch) -> Iterator[str]:
-        """A sentence on a search that found nothing."""
-        names = [each.library for each in self.index.reader.libraries()]
+        """The reason why a search found nothing, if it is known."""
+        names = [summary.library for summary in self.index.reader.libraries()]
         if not names:
             yield "There is no document yet. Add some, as with 'anvil ingest FOLDER' or ingest_file."
         elif search.library is not None and search.library not in names:
@@ -261,13 +261,14 @@ def _within_budget(passages: Sequence[Passage], search: LibrarySearch) -> tuple[
     )
 
 
-def spliced(
-    values: NDArray[Any], documents: NDArray[np.int64], changed: NDArray[np.int64], parts: Sequence[NDArray[Any]]
+def replace_runs(
+    values: NDArray[Any], documents: NDArray[np.int64], changed: NDArray[np.int64], new_runs: Sequence[NDArray[Any]]
 ) -> NDArray[Any]:
-    """``values``, in the order of their ``documents``, with the runs of those ``changed`` (ascending) exchanged."""
+    """``values`` with new runs for the documents ``changed``, which are ascending. ``documents``: the document of each
+    value, ascending; so the values of a document are one run."""
     firsts, lasts = np.searchsorted(documents, changed), np.searchsorted(documents, changed, side="right")
     pieces, at = [], 0
-    for first, last, part in zip(firsts.tolist(), lasts.tolist(), parts, strict=True):
-        pieces += [values[at:first], part]
+    for first, last, run in zip(firsts.tolist(), lasts.tolist(), new_runs, strict=True):
+        pieces += [values[at:first], run]
         at = last
     return np.concatenate([*pieces, values[at:]])

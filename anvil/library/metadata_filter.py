@@ -1,6 +1,6 @@
-"""Validation of values from clients: metadata of a document, and filters over documents.
+"""Metadata, filters and names that clients send: their validation, and filters as conditions in SQL.
 
-The results are safe to store and to compare in SQL. Other values raise an error that names the valid ones.
+The results are safe to store and to compare in SQL. For other values an error names the valid ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SQL = {
     "source": "file_path {1} ?",
     "chunk_index": f"id & {most_chunks() - 1} {{1}} ?",
 }
-"""Field of a filter -> condition, where it is not a column of that name. ``{1}``: the operator."""
+"""Field of a filter -> its condition, if it is not a column of this name. ``{0}``: the field, ``{1}``: the operator."""
 _LABEL: dict[tuple[str, type], str] = {
     ("=", str): "value =",
     **{
@@ -34,11 +34,11 @@ _LABEL: dict[tuple[str, type], str] = {
     },
     **{(sign, int): f"value >= '-' AND value < ':' AND CAST(value AS INTEGER) {sign}" for sign in OPERATORS.values()},
 }
-"""(operator, type of the value) -> condition. A label's value is JSON: text begins with a quotation mark, a number with
-a digit or a minus, true and false with a letter. A range compares only values of the same type."""
+"""(operator, type of the value) -> condition. A range compares values of the same type only. The stored value is JSON:
+text begins with a quotation mark, a number with a digit or a minus sign, true and false with a letter."""
 MAX_METADATA_BYTES = 16_384
 MAX_DEPTH = 64
-"""Nested levels of metadata. Other programs have limits too."""
+"""Nested levels of metadata. Programs that read JSON have such limits, too."""
 MAX_NAME_CHARACTERS = 200
 MAX_SOURCE_CHARACTERS = 4096
 MAX_INTEGER = 2**63 - 1
@@ -54,32 +54,32 @@ class Condition(NamedTuple):
 
     @classmethod
     def on(cls, name: str, operator: str, value: str | int) -> Condition:
-        """On a field of a filter; ``operator``: ``=`` or an SQL operator of ``OPERATORS``."""
+        """A condition on a field. ``operator``: ``=`` or an SQL operator of ``OPERATORS``."""
         return cls(_SQL.get(name, "{0} {1} ?").format(name, operator), (value,))
 
     @classmethod
     def on_label(cls, key: str, operator: str, value: str | int) -> Condition:
-        """On metadata; ``value``: JSON with ``=``, and a number or text in a range."""
-        compared = _LABEL[operator, type(value)]
-        return cls(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {compared} ?)", (key, value))
+        """A condition on metadata. ``value``: JSON for ``=``, a number or text for other operators."""
+        comparison = _LABEL[operator, type(value)]
+        return cls(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {comparison} ?)", (key, value))
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that must all be true: on rows of ``documents``, and on those of ``chunks``."""
+    """Conditions that must all be true: on rows of the table ``documents``, and on rows of ``chunks``."""
 
     documents: tuple[Condition, ...] = ()
     passages: tuple[Condition, ...] = ()
 
 
 def all_of(conditions: Sequence[Condition]) -> tuple[str, list[str | int]]:
-    """The conditions as one in SQL, and its values."""
+    """One SQL condition for all of ``conditions``, and its values."""
     sql = " AND ".join(["1", *(condition.sql for condition in conditions)])
     return sql, [value for condition in conditions for value in condition.values]
 
 
 def document_filter(conditions: Mapping[str, Any] | None, library: str | None = None) -> Filter:
-    """The filter from a client's conditions, for one library or all (None). Raises :class:`ConfigError`."""
+    """The filter for a client's conditions, in one library or in all (None). Raises :class:`ConfigError`."""
     documents = [] if library is None else [Condition.on("library", "=", library_name(library))]
     passages: list[Condition] = []
     for name, value in (conditions or {}).items():
@@ -105,7 +105,7 @@ def document_filter(conditions: Mapping[str, Any] | None, library: str | None = 
 
 def _of_metadata(name: str, value: Any) -> Iterator[Condition]:
     key = valid_unicode(name[len(_KEY) :])
-    if isinstance(value, (str, int)):  # true and false are numbers of Python's
+    if isinstance(value, (str, int)):  # also true and false: in Python they are integers
         yield Condition.on_label(key, "=", _as_json(value))
         return
     for operator, bound in _range(name, value, "a string, a whole number, true or false"):
@@ -121,13 +121,15 @@ def _of_time(name: str, value: Any) -> Iterator[Condition]:
         yield Condition.on(name, "<", beyond)
         return
     for operator, bound in _range(name, value, "an ISO 8601 time such as 2026-01-31"):
-        # A bound is a span too: "<= 2026" includes that year, "> 2026" begins after it, both compare with its end.
+        # A bound is a span of time, too. "<= 2026" includes that year and "> 2026" begins after it, so both compare
+        # with the end of the year.
         first, beyond = _span(name, bound)
         yield Condition.on(name, "<" if operator[0] == "<" else ">=", first if operator in ("<", ">=") else beyond)
 
 
 def _range(name: str, value: Any, plain_values: str) -> Iterator[tuple[str, Any]]:
-    """(SQL operator, bound) of each operator in a range. ``plain_values``: those without a range, for the message."""
+    """(SQL operator, bound) of each operator in a range. ``plain_values``: the values that the field takes without a
+    range, for the message."""
     if not isinstance(value, Mapping) or not value:
         expected = f'{plain_values}, or a range such as {{"gte": ..., "lt": ...}}'
         raise ConfigError(f"filter.{_shown(name)} must be {expected}.")
@@ -171,43 +173,42 @@ def checked_metadata(value: Any) -> dict[str, Any]:
         raise ConfigError(f"metadata has {size:,} bytes as JSON; the limit is {MAX_METADATA_BYTES:,}. Send less of it.")
     if is_deep(value, MAX_DEPTH):
         raise ConfigError(f"metadata has more than {MAX_DEPTH} nested levels. Send fewer levels.")
-    metadata: dict[str, Any] = json.loads(text)  # as plain JSON: tuples are lists now, and nothing is shared
+    metadata: dict[str, Any] = json.loads(text)  # plain JSON: tuples become lists, and nothing is shared
     return metadata
 
 
-def merged_metadata(old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """``old`` with the keys of ``given`` set; None removes a key. Raises :class:`ConfigError` when it is too large."""
-    return checked_metadata(
-        {key: value for key, value in {**old, **given}.items() if given.get(key, value) is not None}
-    )
+def merged_metadata(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """``old`` with the keys of ``new`` set; None removes a key. Raises :class:`ConfigError` if it is too large."""
+    return checked_metadata({key: value for key, value in {**old, **new}.items() if new.get(key, value) is not None})
 
 
-def different_keys(old: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """The keys of ``given`` that have another value in ``old``, or are not there, sorted. None is as no key."""
-    return sorted(key for key in given if canonical(old.get(key)) != canonical(given[key]))
+def different_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The keys of ``new`` with another value than in ``old``, sorted. A missing key counts as None."""
+    return sorted(key for key in new if canonical(old.get(key)) != canonical(new[key]))
 
 
 def labels_of(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(key, value as JSON) for filters: strings, whole numbers, true and false of the top level."""
+    """(key, value as JSON) of the metadata that filters compare: strings, whole numbers, true and false at the top
+    level."""
     return [(key, _as_json(value)) for key, value in metadata.items() if isinstance(value, (str, int))]
 
 
 def library_name(name: str) -> str:
-    """A library's name. Raises :class:`ConfigError`."""
+    """``name``, if it can be the name of a library. Raises :class:`ConfigError`."""
     if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise ConfigError(f"library must be a name of 1 to {MAX_NAME_CHARACTERS} printable characters.")
     return name
 
 
 def source_name(name: str, parameter: str = "source") -> str:
-    """A document's source: its path, its URL or a name. ``parameter``: its name in errors. Raises
-    :class:`ConfigError`."""
+    """``name``, if it can be the source of a document: a path, a URL or another name. ``parameter``: what errors call
+    it. Raises :class:`ConfigError`."""
     if not name.strip():
         raise ConfigError(f"{parameter} is empty. {_EXAMPLES.get(parameter, _EXAMPLES['source'])}")
     if len(name) > MAX_SOURCE_CHARACTERS:
         raise ConfigError(f"{parameter} has {len(name):,} characters; the limit is {MAX_SOURCE_CHARACTERS:,}.")
     if not is_plain_name(name):
-        raise ConfigError(f"{parameter} has control characters, or is not valid Unicode. Rename what it names.")
+        raise ConfigError(f"{parameter} has control characters, or is not valid Unicode. Give it another name.")
     return name
 
 
@@ -224,7 +225,7 @@ def _as_json(value: str | int) -> str:
 
 
 def valid_unicode(text: str) -> str:
-    """Replace lone surrogates, which cannot be stored."""
+    """The text with lone surrogates replaced, which cannot be stored as UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

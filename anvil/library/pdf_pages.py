@@ -1,7 +1,7 @@
-"""A PDF as Markdown, page by page, with its title. The file is untrusted.
+"""A PDF as Markdown, page by page: text in columns, tables, words cut at line ends, and the title.
 
-MarkItDown reads tables and forms, and takes text in two columns for one: its lines are then mixed, and without blanks.
-pdfminer reads text in columns, and the cells of a table one after the other. The one that fits the page is used.
+MarkItDown reads tables and forms, but takes two columns of text for a table: it mixes their lines and drops spaces.
+pdfminer reads text in columns, but the cells of a table one after the other. The one that fits the page is used.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from anvil.errors import DocumentRejected, DocumentTooLarge
 MIN_LINE_WORDS = 5
 """Words of a line of prose. Most cells of tables have fewer."""
 PROSE = 0.9
-"""Share of a page's words in lines of prose, from which on it is not a table or a form."""
+"""A page with at least this share of its words in lines of prose is not a table or a form."""
 KEPT_LINE_ENDS = 0.75
-"""Share of the line ends of prose that MarkItDown keeps. Of 400 pages those with tables had more, those with columns at
-most a third."""
+"""Share of the line ends of prose that MarkItDown must keep for a page with a table. Of 400 pages those with tables had
+a larger share, those with columns a third at most."""
 _WORD = re.compile(r"\w+")
 _UNKNOWN_GLYPH = re.compile(r"\(cid:\d+\)")
-"""What pdfminer writes for a glyph whose character the file does not tell."""
+"""pdfminer writes this for a glyph whose character is not in the file."""
 _CUT = re.compile(r"(?<=[^\W\d_]{2})[-\xad\u2010][ \t]*\n[ \t]*([^\W\d_]+)")
-"""From the hyphen on, a word that is cut at the end of a line, as no search finds it. Of 83 in 101 documents whose rest
-is in small letters, one is written with its hyphen."""
+"""The hyphen and the rest of a word that is cut at the end of a line, which no search finds. The two are joined if the
+rest is in lower case: of 83 such words in 101 documents, only one is really written with a hyphen."""
 
 
 def pdf_pages(file: BinaryIO, max_pages: int, name: str) -> Iterator[tuple[int, str]]:
-    """(number, Markdown) of each page, converted as a document of its own: so it keeps its number, and only one page is
-    in memory. The title is in the first page with text, or else that of the file's ``name``."""
+    """(number, Markdown) of each page. Each is converted as a document of its own, so it keeps its number, and one page
+    is in memory at a time. The first page with text gets the title as a heading. ``name``: the file's name."""
     import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
-        if "assword" in str(error):  # pypdfium2 has one exception for all errors
+        if "assword" in str(error):  # "Password" or "password": pypdfium2 has one exception for all errors
             raise DocumentRejected("It is encrypted. Save it without a password.") from None
         raise
     if len(document) > max_pages:
@@ -55,14 +55,18 @@ def pdf_pages(file: BinaryIO, max_pages: int, name: str) -> Iterator[tuple[int, 
         text = _UNKNOWN_GLYPH.sub("", _markdown(page, document[number]))
         text = _CUT.sub(lambda cut: cut[1] if cut[1].islower() else cut[0], text)
         if title is None and text.strip():
-            text = with_title(text, title := pdf_title(document, document[number], name))
+            title = pdf_title(document, document[number], name)
+            text = with_title(text, title)
         yield number + 1, text
     document.close()
 
 
 def _markdown(file: io.BytesIO, page: Any) -> str:
-    """The text of a page of PDFium, whose document alone is in ``file``: by pdfminer if it is prose, or if MarkItDown
-    does not keep the words together that are at the end of a line of prose and at the start of the next."""
+    """The text of a page. ``file``: a PDF of this page alone, ``page``: the page of PDFium.
+
+    pdfminer reads it if it is prose, or if MarkItDown separates the last words of a line of prose from the first ones
+    of the next.
+    """
     from markitdown import StreamInfo
     from markitdown.converters import PdfConverter
     from pdfminer.high_level import extract_text
@@ -85,8 +89,8 @@ def _markdown(file: io.BytesIO, page: Any) -> str:
 
 
 def _has_spaces(page: Any) -> bool:
-    """Whether a page of PDFium has characters for spaces. TeX writes none and sets each word at its place, which
-    MarkItDown takes for a cell of a table: half of the lines of a manual were rows."""
+    """Whether a page of PDFium has characters for spaces. TeX writes none and places each word, which MarkItDown then
+    takes for the cell of a table: half of the lines of a manual became rows."""
     import pypdfium2.raw as pdfium
 
     text = page.get_textpage()
@@ -99,27 +103,29 @@ def _has_spaces(page: Any) -> bool:
 MAX_TITLE_CHARACTERS = 300
 MIN_TITLE_CHARACTERS = 4
 MAX_TITLE_PAGE_CHARACTERS = 5000
-"""Characters of a page in which a title is looked for."""
+"""Characters of a page in which the title is searched."""
 LARGE = 1.15
-"""Height of a title's characters by that of most characters of its page."""
+"""Height of the characters of a title, divided by that of most characters of the page."""
 SAME = 0.95
-"""Height of a character by that of the one before it, from which on both are as large."""
+"""Characters are equally large if the smaller one has at least this share of the other's height."""
 MAX_GAP_CHARACTERS = 12
 """Characters of another size inside a title, such as a formula."""
 MIN_LETTERS = 0.6
-"""Share of letters in a title. Fonts without a table of characters, and bad OCR, have fewer."""
+"""Share of letters in a title. Text in fonts without a table of characters, and bad OCR, has fewer."""
 MAX_LEAN = 0.1
-"""Sine of the angle of a line that is read as horizontal. arXiv prints a number as large as the title at the margin."""
+"""Sine of the largest angle of a line that counts as horizontal. arXiv prints a number at the margin, upright and as
+large as the title."""
 _NO_TITLE = re.compile(
     r"\W*(?:untitled( document)?|anonymous|unspecified|document|presentation|slide|title|pdf|test|contents)[\W\d]*"
     r"|\S*[_/.:]\S*|(?:microsoft \w+ - |arxiv:).*|.*\.[a-z]{2,4}",
     re.I,
 )
-"""What programs write for a document without a title, such as ``Microsoft Word - report.doc`` or ``paper.dvi``."""
+"""Titles that programs write for a document without one, such as ``Microsoft Word - report.doc`` or ``paper.dvi``."""
 
 
 def pdf_title(document: Any, page: Any, file_name: str) -> str:
-    """The title of PDFium's ``document``, whose first page with text is ``page``; empty if it has none."""
+    """The title in the metadata of PDFium's ``document``, else the largest text of ``page``, its first page with text.
+    Empty if there is none."""
     title = " ".join(document.get_metadata_value("Title").replace("\0", " ").split())
     if title and len(title) <= MAX_TITLE_CHARACTERS and title not in file_name and not _NO_TITLE.fullmatch(title):
         return title
@@ -138,14 +144,14 @@ def pdf_title(document: Any, page: Any, file_name: str) -> str:
             gap += text
             if len(gap.strip()) > MAX_GAP_CHARACTERS:
                 break
-        else:  # small capitals begin with a larger letter
+        else:  # a single larger letter: small capitals begin with one
             gap = text if len(text) == 1 and height > largest else ""
     title = " ".join(title.split())
     return title if _is_title(title) and not _NO_TITLE.fullmatch(title) else ""
 
 
 def with_title(text: str, title: str) -> str:
-    """The Markdown of a page with its title as a heading: where the page has it, else before the text."""
+    """The Markdown of a page with the title as a heading: where the page has the title, else before the text."""
     if not title:
         return text
     words = r"\s+".join(map(re.escape, title.split()))
@@ -163,7 +169,7 @@ def _is_title(text: str) -> bool:
 
 
 def _runs(page_text: Any) -> list[tuple[float, str]]:
-    """The text of a page of PDFium in pieces of one height, in points, without what is not horizontal."""
+    """The horizontal text of a page of PDFium: (height in points, characters of this height), in order."""
     import pypdfium2.raw as pdfium
 
     runs: list[tuple[float, str]] = []

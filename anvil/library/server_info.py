@@ -1,5 +1,5 @@
-"""Where a library runs. It explains why a file is not found: Anvil is on another machine, in a container, or is
-another user."""
+"""The machine, user, folder and formats of a library, and whether it can read a path: reasons why a file is not
+found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from anvil.settings.schema import Config
 def library_info(
     index: Path, config: Config, provider: EmbeddingProvider, transport: str, check_path: str | None
 ) -> LibraryInfo:
-    """What is known of the process and the library file ``index``, which is not opened. It never fails."""
+    """The process, its formats and its model. The library file ``index`` is not opened. ``check_path``: a path to
+    examine."""
     formats = document_formats.available(config.table(LibraryOptions))
     try:
         model = f"{provider.name}: {config.embedding.model or provider.model}"
@@ -46,11 +47,11 @@ def library_info(
     )
 
 
-def path_check(given: str) -> PathCheck:
-    """Whether this process can read a path; if not, why, and which part of it is missing."""
-    if not given.strip():
-        return PathCheck(given, False, None, "check_path is empty. Name a file or a folder.")
-    path = Path(os.path.abspath(os.path.expanduser(given)))
+def path_check(text: str) -> PathCheck:
+    """Whether this process can read a path. If not, the error says why, and which part of the path is missing."""
+    if not text.strip():
+        return PathCheck(text, False, None, "check_path is empty. Name a file or a folder.")
+    path = Path(os.path.abspath(os.path.expanduser(text)))
     try:
         if path.is_dir():
             with os.scandir(path):

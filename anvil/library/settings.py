@@ -36,12 +36,12 @@ class LibraryOptions:
     """Whether MarkItDown may send recordings to a speech service. An error in a file not named with ``--config``."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for option in fields(self):
+            value = getattr(self, option.name)
             if isinstance(value, float):
-                within(f"library.{each.name}", value, 0.001, MAX_INTERVAL_S)
+                within(f"library.{option.name}", value, 0.001, MAX_INTERVAL_S)
             elif isinstance(value, int) and not isinstance(value, bool):
-                within(f"library.{each.name}", value, 1)
+                within(f"library.{option.name}", value, 1)
         if self.index is not None and not self.index.strip():
             raise ConfigError("library.index is empty. Name the library's file, or leave the key out.")
         if index_url.is_remote(self.index or "") or index_url.is_unknown(self.index or ""):

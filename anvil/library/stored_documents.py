@@ -1,7 +1,7 @@
-"""The documents of a library file: queries for them and for what a search needs, and changes of whole documents.
+"""SQL of a library file: reading its documents and passages, and storing, replacing, updating and deleting documents.
 
-A filter applies before the ranking: it becomes conditions on indexed columns in the same SQL statements. A document is
-added, replaced, updated or deleted in one transaction.
+A filter becomes conditions on indexed columns in these statements, so it applies before the ranking. Each change of a
+document is one transaction.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ENTRY = "the entry of a document"
+"""The name of a row in messages about damage."""
 _ROW_BITS = table_rows.DOCUMENT_BITS + table_rows.CHUNK_BITS
-
-
 _STORED = (
     "SELECT h.doc_id, d.file_path, d.title, d.library, h.content_hash, h.created_at, d.metadata, h.chunk_count "
     "FROM documents d JOIN holdings h ON h.id = d.id"
@@ -58,12 +57,12 @@ def _stored(row: Sequence[Any]) -> LibraryDocument:
 
 
 class LibraryReader(Reader):
-    """Queries against one library file. A caller that makes several in a row opens a transaction around them."""
+    """Queries against one library file. For several that must see the same documents, open a transaction."""
 
     # --- documents ----------------------------------------------------------------------------------------
 
     def find(self, source: str, library: str) -> LibraryDocument | None:
-        """The document of a source in a library; None when there is none."""
+        """The document of a source in a library; None if there is none."""
         sql = f"{_STORED} WHERE d.library = ? AND d.file_path = ?"
         return next(map(_stored, self.connection.execute(sql, (library, source))), None)
 
@@ -78,7 +77,7 @@ class LibraryReader(Reader):
         return int(row)
 
     def full_document(self, doc_id: str) -> WholeDocument:
-        """Raises :class:`NotFound`."""
+        """The document with all its text. Raises :class:`NotFound`."""
         stored = self.by_id(doc_id)
         (head,) = typed((self._one("SELECT head FROM holdings WHERE doc_id = ?", doc_id),), _ENTRY, str)
         chunks = self.connection.execute(
@@ -91,7 +90,7 @@ class LibraryReader(Reader):
         )
 
     def list_documents(self, library: str | None, limit: int, offset: int) -> list[LibraryDocument]:
-        """Up to ``limit`` documents from ``offset`` on, by library and source. The order is that of an SQL index."""
+        """Up to ``limit`` documents from ``offset`` on, by library and source, which is the order of an SQL index."""
         within = "" if library is None else "WHERE library = ?3"
         rows = self.connection.execute(
             f"{_STORED} WHERE d.id IN (SELECT id FROM documents {within} ORDER BY library, file_path "
@@ -101,7 +100,8 @@ class LibraryReader(Reader):
         return list(map(_stored, rows))
 
     def resolve(self, reference: str, library: str | None) -> dict[str, str]:
-        """doc_id -> library of up to 20 documents whose doc_id or source is ``reference``, in one library or in all."""
+        """doc_id -> library of the documents whose doc_id or source is ``reference``, 20 at most. ``library``: None
+        means all."""
         rows: Iterable[Any] = self.connection.execute(
             "SELECT h.doc_id, d.library FROM holdings h JOIN documents d ON d.id = h.id "
             "WHERE (h.doc_id = ?1 OR d.file_path = ?1) AND (?2 IS NULL OR d.library = ?2) "
@@ -120,7 +120,7 @@ class LibraryReader(Reader):
         )
         return [LibrarySummary(*typed(row, _ENTRY, str, int, int)) for row in rows]
 
-    # --- what a search needs ------------------------------------------------------------------------------
+    # --- for a search -------------------------------------------------------------------------------------
 
     def version(self) -> int:
         """A number that grows with each change by any process."""
@@ -133,7 +133,7 @@ class LibraryReader(Reader):
         return [id_ for (id_,) in self.connection.execute(sql, (version,))]
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
-        """As in any index; the types are checked here, because no library file is checked whole when it is opened."""
+        """As in any index, with a check of types: a library file is not checked whole when it is opened."""
         row_list = [int(row) for row in rows]
         texts = super().searched_text(row_list)
         for text in texts.values():
@@ -145,41 +145,41 @@ class LibraryReader(Reader):
     def chunk_rows(self, document: int | None = None) -> list[int]:
         """The rows of the chunks of one document, or of all, ascending."""
         if document is None:
-            found = self.connection.execute("SELECT id FROM chunks")  # SQLite reads an index alone, in its order
+            ids = self.connection.execute("SELECT id FROM chunks")  # SQLite reads them from an index, in its order
         else:
             within = table_rows.chunk_range(document)
-            found = self.connection.execute("SELECT id FROM chunks WHERE id BETWEEN ? AND ?", within)
-        rows = sorted(row for (row,) in found)
+            ids = self.connection.execute("SELECT id FROM chunks WHERE id BETWEEN ? AND ?", within)
+        rows = sorted(row for (row,) in ids)
         if rows and not 0 <= rows[0] <= rows[-1] < 1 << _ROW_BITS:
             raise Damage("a passage has a row that no document has")
         return rows
 
     def document_vectors(self, document: int, dimensions: int) -> tuple[NDArray[np.int64], VectorRows]:
-        """One document's vectors: the chunk row of each (n,), and its numbers (n, dimensions); by window."""
+        """The vectors of one document, by window: the chunk rows, (n,), and the vectors, (n, dimensions)."""
         import numpy as np
 
         rows = list(self.vectors(*table_rows.window_range(*table_rows.chunk_range(document))))
         vectors = table_rows.vector_rows(b"".join(vector for _, vector in rows), dimensions)
         return np.array([row for row, _ in rows], np.int64) >> table_rows.WINDOW_BITS, vectors
 
-    def fitting(self, filter_: Filter) -> list[int]:
-        """Row ids of the documents that pass a filter. Its conditions on passages are ignored."""
+    def documents_passing(self, filter_: Filter) -> list[int]:
+        """Row ids of the documents that meet the filter's conditions on documents."""
         condition, values = all_of(filter_.documents)
         return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM documents WHERE {condition}", values)]
 
-    def fitting_passages(self, filter_: Filter) -> list[int]:
-        """Row ids of the passages that pass a filter's conditions on passages."""
+    def passages_passing(self, filter_: Filter) -> list[int]:
+        """Row ids of the passages that meet the filter's conditions on passages."""
         condition, values = all_of(filter_.passages)
         return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM chunks WHERE {condition}", values)]
 
     def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
-        """As :meth:`matching`, but only passages that pass a filter."""
+        """As :meth:`matching`, for passages that pass a filter."""
         condition, values = all_of(filter_.documents)
         within = f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
         if filter_.passages:
-            which, compared = all_of(filter_.passages)
-            within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"
-            values += compared
+            passage_condition, passage_values = all_of(filter_.passages)
+            within += f" AND rowid IN (SELECT id FROM chunks WHERE {passage_condition})"
+            values += passage_values
         return self._matching(expression, weights, limit, within, *values)
 
     def passages(self, rows: Iterable[int]) -> dict[int, Passage]:
@@ -207,8 +207,11 @@ MAX_PASSAGES = 1 << table_rows.CHUNK_BITS
 
 
 class StagedDocument:
-    """The chunks, windows and vectors of one document. ``info``: with its own title, once that is read. ``head``: text
-    before the first chunk. ``notes``: what failed, or may be wrong."""
+    """One document in a scratch index, ready to be stored.
+
+    ``info``: its description, with the title that the document itself has. ``head``: the text before the first chunk,
+    such as front matter. ``notes``: warnings about its conversion.
+    """
 
     def __init__(self, settings: Mapping[str, str], info: DocumentInfo) -> None:
         """``settings``: the library's manifest."""
@@ -219,7 +222,7 @@ class StagedDocument:
         """The scratch index."""
         connections.lay_out(self.rows.connection, int(settings["embedding_dimensions"]))
         self.rows.set_meta(settings)
-        # a row for the document itself, from which failures take its name
+        # a row for the document itself: messages about failures take its name from there
         sql = "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')"
         self.rows.connection.execute(sql, (info.source,))
         self._chunk_count = 0
@@ -244,26 +247,26 @@ class StagedDocument:
 
 
 class LibraryWriter:
-    """Changes to one library file. A change waits for other writers, and is done whole or not at all."""
+    """Changes to one library file, each in one transaction. A change waits for other writers."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self.reader = LibraryReader(connection)
         self.rows = Writer(connection)
-        """The tables that a library shares with every index."""
+        """The writer of the tables that each index has."""
 
     def close(self) -> None:
         self.connection.close()
 
     def store(self, staged: StagedDocument) -> Ingested:
-        """Add a document, or replace the one with its source and library, which keeps its metadata: new keys are
-        added to it.
+        """Add a document, or replace the one with its source and library.
 
-        Raises :class:`ConfigError` when the library's embedding model was changed meanwhile.
+        A replaced document keeps ``created_at`` and its metadata, to which new keys are added. Raises
+        :class:`ConfigError` if the library's embedding model was changed meanwhile.
         """
         info = staged.info
         with writing(self.connection):
-            meta = self.reader.meta()  # not earlier: the process that had the lock may have changed the model
+            meta = self.reader.meta()  # within the lock: another process may have changed the model before
             if any(meta[key] != staged.settings[key] for key in SETTINGS if key.startswith("embedding_")):
                 raise ConfigError("The library's embedding model was changed by another process. Ingest it again.")
             stored = self.reader.find(info.source, info.library)
@@ -296,14 +299,14 @@ class LibraryWriter:
             self.mark_all_changed()
 
     def change_model_if_empty(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """:meth:`change_model` in a library without documents. Returns the manifest that is then valid."""
+        """Change the model if the library has no documents. Returns the manifest after that."""
         with writing(self.connection):
             if not self.reader.count_documents(None):
                 self.change_model(settings)
             return self.reader.meta()
 
     def mark_all_changed(self) -> None:
-        """Make every search, in all processes, read every document again."""
+        """Make searches in all processes read every document again."""
         with writing(self.connection):
             self.connection.execute(
                 "INSERT OR REPLACE INTO changes SELECT id, ? FROM documents", (self.reader.version() + 1,)
@@ -333,7 +336,7 @@ class LibraryWriter:
         )
 
     def _remove(self, stored: LibraryDocument) -> int:
-        """Remove a document; its row, which is free now."""
+        """Remove a document. Returns its row id, which is free then."""
         id_ = self.reader.row_of(stored)
         self.rows.remove(stored.source, stored.library)
         self.connection.execute("DELETE FROM holdings WHERE id = ?", (id_,))
@@ -341,9 +344,9 @@ class LibraryWriter:
         return id_
 
     def _insert(self, id_: int, staged: StagedDocument, info: DocumentInfo) -> int:
-        """Copy the staged rows to the row numbers of document ``id_``; the number of chunks."""
+        """Copy the staged rows to the row ids of document ``id_``. Returns the number of chunks."""
         text = canonical(info.metadata)
-        # Empty values are what a library has no use for: blob id, fingerprint, address, digest and the like.
+        # The columns that a library does not use are empty: blob id, fingerprint, address, digest and others.
         self.connection.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, '', '', x'', ?, ?, NULL, NULL, ?, x'')",
             (id_, info.library, info.source, info.title, info.file_type, info.size, info.last_modified, text),
@@ -358,11 +361,11 @@ class LibraryWriter:
 
 
 def doc_id_for(source: str, library: str) -> str:
-    """The ``doc_id`` of a source in a library, the same on every machine and at every time."""
+    """The ``doc_id`` of a source in a library. It depends on both names alone."""
     digest = hashlib.sha256(f"{library}\0{source}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:DOC_ID_CHARACTERS]
 
 
 def not_found(doc_id: str) -> NotFound:
     """The error for a document that no library has."""
-    return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search name the ids there are.")
+    return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search give the ids of documents.")

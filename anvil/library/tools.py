@@ -1,6 +1,6 @@
 """The ``library`` toolset: eleven tools over a document library that agents fill and search, and ``POST /upload``.
 
-Names, parameters, defaults and result fields are a contract: clients depend on them. Errors are values.
+Names, parameters, defaults and result fields are a contract: clients depend on them. Errors are returned as values.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WITHIN = Parameter("library", "Only this library; none means all.")
 _DOC_ID = Parameter("doc_id", "As in search or list_documents.", required=True)
 
 MAX_REPORTED_FILES = 100
-"""Results, and errors, of a folder that an answer has: a model reads each of them."""
+"""Results, and as many errors, in the answer about a folder: a model reads each of them."""
 _Writing = functools.partial(Tool, writes=True, destructive=True, idempotent=True)
 
 TOOLS: tuple[Tool, ...] = (

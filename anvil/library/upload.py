@@ -1,7 +1,7 @@
 """``POST /upload``: a file into the library from a client that shares no disk with the server.
 
 The request is a multipart form with ``file``, and optionally ``library`` and ``metadata`` (a JSON object as text). It
-is written to disk while it arrives, and refused as soon as it exceeds the limit.
+is written to the disk while it arrives, and refused as soon as it exceeds the limit.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ STATUSES: tuple[tuple[type[AnvilError], int], ...] = (
     (UnsupportedFormat, 422),
     (AnvilError, 500),
 )
-"""The first that fits: the last is the base of all others."""
+"""(error, HTTP status). The first row that fits counts: the last error is the base class of the others."""
 
 
 async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
-    """The result of ``ingest_file`` of the bridge's library, or an error with a status of :data:`STATUSES`."""
+    """Ingest the uploaded file. Returns the result as ``ingest_file`` does, or an error with a status of
+    :data:`STATUSES`."""
     library: Library = bridge.target
     try:
         limit = library.config.table(LibraryOptions).max_upload_bytes
@@ -54,7 +55,7 @@ async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
 
 
 async def _ingested(bridge: ThreadBridge, request: Request, max_bytes: int) -> Any:
-    # First by the header, so that a form that is too large is refused unread; it may be missing or wrong.
+    # By the header, a form that is too large is refused unread. But the header may be missing or wrong.
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > max_bytes + FORM_OVERHEAD_BYTES:
         raise _too_large(max_bytes)
@@ -77,7 +78,7 @@ async def _ingested(bridge: ThreadBridge, request: Request, max_bytes: int) -> A
 
 
 def _is_blank(content: BinaryIO) -> bool:
-    """Whether a file has only white space. It is read from its start, and set back to it."""
+    """Whether a file has only white space. It is at its start before and after the call."""
     blank = True
     while blank and (block := content.read(1 << 16)):
         blank = not block.strip()
@@ -94,7 +95,7 @@ def _ingest(target: Library, content: BinaryIO, name: str, library: str, metadat
 
 
 def _bounded(receive: Receive, max_bytes: int) -> Receive:
-    """``receive`` that raises when the body is larger than a form with a file of ``max_bytes`` can be."""
+    """``receive`` with a limit: it raises if the body is larger than a form with a file of ``max_bytes`` can be."""
     received_bytes = 0
 
     async def bounded() -> Message:

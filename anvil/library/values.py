@@ -1,4 +1,5 @@
-"""Results of a library. The fields are those of the tool contract; API, CLI and server use the same dataclasses."""
+"""Results of a library: ingested and found documents, passages, libraries. API, command and tools return the same
+dataclasses, whose fields are a contract."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Outcome = Literal["indexed", "replaced", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """The result of ingesting a document. ``notes``: sentences for the reader, mostly none."""
+    """The result of ingesting a document. ``notes``: warnings, such as for a passage that could not be embedded."""
 
     status: Outcome
     doc_id: str
@@ -25,7 +26,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class FileError:
-    """A file of a folder that was not ingested, and why."""
+    """A file or folder that could not be read, with the reason."""
 
     file: str
     error: str
@@ -33,9 +34,11 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class FolderReport:
-    """The result of ingesting a folder, or another program's database: counts, and all results and failures by path.
-    ``library``: empty if each document has its own. ``left_out``: the number of files of each type that is not read, by
-    its ending; None if there are none. ``notes``: what is not in the lists."""
+    """The result of ingesting a folder or another program's database: counts, and the results and failures by path.
+
+    ``library``: empty if each document has its own. ``left_out``: ending -> number of files with it that were not read,
+    because Anvil does not read this type; None if there are none. ``notes``: remarks on what is not in the lists.
+    """
 
     folder: str
     library: str
@@ -53,15 +56,15 @@ class FolderReport:
     def of(
         cls, folder: str, library: str, results: Sequence[Ingested], errors: Sequence[FileError] = ()
     ) -> FolderReport:
-        """The report, with the counts."""
+        """The report on these results and errors."""
         statuses = [result.status for result in results]
         indexed, replaced, skipped = map(statuses.count, get_args(Outcome))
         total, failed = len(results) + len(errors), len(errors)
         return cls(folder, library, total, indexed, replaced, skipped, failed, tuple(results), tuple(errors))
 
     def shortened(self, limit: int) -> FolderReport:
-        """The report with at most ``limit`` results and as many errors, without those of skipped files; as it is if it
-        has no more. Its counts are those of all files."""
+        """The report with at most ``limit`` results and ``limit`` errors. A longer one loses the results of skipped
+        files, and then the last ones. Its counts are those of all files."""
         if max(len(self.results), len(self.errors)) <= limit:
             return self
         results = [result for result in self.results if result.status != "skipped" or result.notes]
@@ -103,8 +106,8 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """What is known of a document before it is read. ``metadata`` is plain JSON; times are ISO 8601 in UTC.
-    ``created_at``: when another program stored it first; None for a document that is new."""
+    """The description of a document before it is converted. ``size`` in bytes, times in ISO 8601 in UTC. ``metadata``
+    is plain JSON. ``created_at``: when another program first stored the document; None if it is new."""
 
     source: str
     library: str
@@ -119,7 +122,7 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class LibraryDocument:
-    """A document of a library. ``content_hash``: SHA-256, hex, of its source before conversion."""
+    """A document of a library. ``content_hash``: SHA-256 of its bytes before conversion, hex."""
 
     doc_id: str
     source: str
@@ -133,7 +136,7 @@ class LibraryDocument:
 
 @dataclass(frozen=True, slots=True)
 class LibraryDocumentList:
-    """A page of the list of documents, by library and source. ``count``: documents of this page; ``total``: of all."""
+    """A part of the list of documents, by library and source. ``count``: documents in this part; ``total``: in all."""
 
     documents: tuple[LibraryDocument, ...]
     count: int
@@ -167,7 +170,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """A document with changed metadata. ``metadata``: all of it after the change."""
+    """A document whose metadata was changed. ``metadata``: all of it after the change."""
 
     status: Literal["updated"]
     doc_id: str
@@ -178,9 +181,9 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Documents whose source files do not exist any more. ``status``: ``found`` (nothing is changed) or ``deleted``.
-    ``looked_at``: number of documents whose source is a file. ``kept``: folders that cannot be read, whose documents
-    are kept."""
+    """Documents whose source files do not exist any more. ``status``: ``found`` if nothing was changed, or ``deleted``.
+    ``looked_at``: number of documents whose source is a file. ``kept``: documents that could not be checked, because
+    their folder cannot be read."""
 
     status: Literal["found", "deleted"]
     looked_at: int
@@ -190,8 +193,8 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """A document. ``content``: its whole Markdown, as ingested or converted, or the part of it that was asked for.
-    ``next_offset``: the ``offset`` that gives the next part; None at the end."""
+    """A document with its text. ``content``: its Markdown as ingested or converted: all of it, or the requested part.
+    ``next_offset``: the ``offset`` of the next part; None at the end."""
 
     doc_id: str
     source: str
@@ -205,7 +208,7 @@ class WholeDocument:
 
 @dataclass(frozen=True, slots=True)
 class PathCheck:
-    """Whether the process can read a path: the size in bytes, or the error."""
+    """Whether the process can read a path, with the size of the file in bytes, or the error."""
 
     path: str
     readable: bool
@@ -215,7 +218,7 @@ class PathCheck:
 
 @dataclass(frozen=True, slots=True)
 class LibraryInfo:
-    """The process and its limits, to explain why a file is not found or not read."""
+    """The process of a library and the formats that it reads, to explain why a file is not found or not read."""
 
     platform: str
     python_version: str

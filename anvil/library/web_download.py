@@ -1,7 +1,7 @@
-"""Downloading a document from the web to a temporary file, with its type and date. The URL is untrusted.
+"""Download of a document from the web to a temporary file, with its type and date.
 
-Only public addresses are used, unless the user allows others (:class:`DocumentPolicy`). Size, time, redirects and
-content types are limited.
+The URL is not trusted: only public addresses are used, unless the user allows others (:class:`DocumentPolicy`). Size,
+time, redirects and content types are limited.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from anvil.settings import index_url
 MAX_SHOWN_CHARS = 200
 """Characters of a URL in a message."""
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
-"""Content types of servers that do not know the type. Then the ending of the name decides."""
+"""Content types that servers send for any file. Then the ending of the name decides."""
 _PDF = b"%PDF-"
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A downloaded file: its path, its kind, and its last change (ISO 8601, UTC)."""
+    """A downloaded file. ``last_modified``: ISO 8601 in UTC; None if the server does not say."""
 
     path: Path
     kind: FileKind
@@ -42,8 +42,8 @@ class Download:
 def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None) -> Iterator[Download]:
     """Download a document to a file that exists within this context.
 
-    ``allowed``: which addresses can be used (default: from ``options``). Raises :class:`ConfigError` for an invalid
-    URL, :class:`DocumentRejected` when the document cannot be fetched or is refused.
+    ``allowed``: which addresses can be used (default: from ``options``). Raises :class:`ConfigError` if the URL is not
+    valid, and :class:`DocumentRejected` if the document cannot be fetched or is refused.
     """
     policy = DocumentPolicy(allowed or (anything if options.allow_private_urls else is_public))
     seconds = options.download_seconds
@@ -69,10 +69,10 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
 
 def _saved(reply: Reply, url: str, target: Path, max_bytes: int) -> Download:
     media_type, charset = content_type(reply.headers)
-    # A redirect often leads to a store of files, whose addresses have no names.
-    names = (attachment_name(reply.headers), *(urllib.parse.urlsplit(each).path for each in (reply.url, url)))
+    # The address before the redirects, too: they often lead to a store of files, whose addresses have no names.
+    names = (attachment_name(reply.headers), *(urllib.parse.urlsplit(address).path for address in (reply.url, url)))
     endings = [type_of(name) for name in names]
-    file_type = _type(media_type, next((each for each in endings if each in BY_ENDING), endings[1]))
+    file_type = _type(media_type, next((ending for ending in endings if ending in BY_ENDING), endings[1]))
     if (reply.length or 0) > max_bytes:
         raise DocumentTooLarge(
             f"{reply.host} sends {reply.length:,} bytes; the limit is {max_bytes:,} (library.max_file_bytes)."
@@ -81,13 +81,13 @@ def _saved(reply: Reply, url: str, target: Path, max_bytes: int) -> Download:
     with target.open("wb") as file:
         file.writelines(reply.chunks(max_bytes, too_large))
     with target.open("rb") as file:
-        if file.read(len(_PDF)) == _PDF:  # scripts that send files often name the type of their own pages
+        if file.read(len(_PDF)) == _PDF:  # a script that sends files often gives the content type of web pages
             file_type = "pdf"
-    # The header names an encoding that the file itself may not, and later only the file is there: stored as UTF-8.
+    # Only the header may name the encoding, and the reader gets the file alone. So the file is stored as UTF-8.
     codec = characters.known_encoding(charset) if charset else None
     format_ = BY_ENDING.get(file_type)
     if format_ is not None and format_.content == "text" and codec and codec != "utf-8":
-        with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
+        with contextlib.suppress(UnicodeDecodeError):  # the header names a wrong encoding
             target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
     return Download(target, FileKind(file_type, file_name(url)), http_date(reply.headers.get("last-modified")))
 
@@ -97,7 +97,7 @@ def _type(media_type: str, ending: str) -> str:
         return ending
     if media_type in BY_CONTENT_TYPE:
         return BY_CONTENT_TYPE[media_type]
-    if ending in BY_ENDING:  # one of many names, such as text/x-rst or application/x-pdf
+    if ending in BY_ENDING:  # a type may have other names, such as text/x-rst or application/x-pdf
         return ending
     raise UnsupportedFormat(
         f"Content of type {media_type or 'unknown'} is not supported. Supported are web pages, text and documents."

@@ -36,7 +36,7 @@ from anvil.errors import (
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifests import settings
 from anvil.library.document_chunker import DocumentPart
-from anvil.library.ingestion import prepared
+from anvil.library.ingestion import stage_document
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
@@ -593,7 +593,7 @@ class Namesake(Counting):
 def staged(library: Library, source: str) -> contextlib.AbstractContextManager[StagedDocument]:
     """A document that is ready to be kept in a library."""
     info = DocumentInfo(source, "default", "T", "md", "h", 4, "2026-01-01T00:00:00Z", {})
-    return prepared(
+    return stage_document(
         [DocumentPart("# T\n\ntext\n")],
         info,
         provider=library.provider,

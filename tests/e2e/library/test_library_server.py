@@ -332,7 +332,7 @@ def test_ingest_and_its_exit_codes(tmp_path: Path) -> None:
         (tmp_path / "empty" / name).write_text("x")
     done = program("ingest", tmp_path / "empty", *given)
     assert "No documents found" in done.stdout
-    left_out = "anvil: left out, since files of their type are not read: 2 .doc, 1 .py."
+    left_out = "anvil: Left out, because files of their type are not read: 2 .doc, 1 .py."
     assert done.stderr == f"{left_out} Of the files that were left out, save .doc as .docx, and add those.\n"
     (tmp_path / "empty" / "gone.md").symlink_to(tmp_path / "nowhere.md")
     assert "There is no file" in complaint("ingest", tmp_path / "empty" / "gone.md", *given)
