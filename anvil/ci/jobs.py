@@ -267,7 +267,7 @@ def deps(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     config, base = load_config(options.config)
     entries, cache = anvil_lock_changes.read_entries(base), docs_cache.cache()
-    kept_docs = docs_cache.kept(Path(options.keep)) if options.keep else None
+    kept_docs = docs_cache.cache_to_keep(Path(options.keep)) if options.keep else None
     if kept_docs is not None:
         docs_cache.copy(kept_docs, cache, entries, config.table(FetchOptions), base)
     reports = anvil_lock_changes.sync(config, base, cache, _progress(runner))

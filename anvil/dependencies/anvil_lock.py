@@ -1,7 +1,6 @@
-"""``anvil.lock``: the documentation of the project's dependencies, as TOML that is reviewed in a diff.
+"""``anvil.lock``: reading, checking and writing the TOML file that pins the documentation of dependencies.
 
-The file comes with a checkout, so it is not trusted: each value is checked, also that an address is one of a kind that
-can be fetched.
+The file comes with a checkout, so it is not trusted and each value is checked.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "anvil_version": is_version,
     "attested_by": is_builder,
 }
-"""Key, in the order of the file -> whether a text can be its value."""
+"""Key, in the order of the file -> check of its value."""
 NAMED = ("repository", "tag", "folder")
-"""What a user can say about a place."""
+"""Values of ``named``: fields of :class:`DocsHints`."""
 _OPTIONAL = [each.name for each in fields(LockedDocs) if each.default is None]
 
 
 def render(entries: Iterable[LockedDocs]) -> str:
-    """The file's text: sorted by ecosystem, name and version, the same for the same entries."""
+    """The text of the file, sorted by ecosystem, name and version."""
     parts = [f"{_HEAD}\nversion = {LOCK_VERSION}\n"]
     for entry in sorted(entries, key=lambda entry: entry.key):
         values = ((key, getattr(entry, key)) for key in _CHECKS)
@@ -147,7 +146,7 @@ def read_lock(base: Path) -> list[LockedDocs]:
 
 
 def write_lock(base: Path, entries: list[LockedDocs]) -> None:
-    """Write ``anvil.lock``, unless it says this already. Raises :class:`AnvilError`."""
+    """Write ``anvil.lock``, unless it has these entries already. Raises :class:`AnvilError`."""
     path, text = base / LOCK_NAME, render(entries)
     if project_text(path) != text:
         safe_files.put_file(path, text)

@@ -1,6 +1,6 @@
-"""Adding, updating and removing entries of ``anvil.lock``, and bringing what they name into the cache.
+"""Adding, updating, removing and comparing entries of ``anvil.lock``, and syncing the cache with them.
 
-With all of it in the cache, nothing is imported that fetches or builds.
+If the cache has all entries, a sync imports no code that fetches or builds.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """An entry of ``anvil.lock`` whose package has another version in the project now. ``current``: None when the
-    project does not use it any more."""
+    """An entry of ``anvil.lock`` whose version the project does not use. ``current``: the version that it uses now;
+    None if it does not use the package."""
 
     docs: LockedDocs
     current: str | None
@@ -35,10 +35,11 @@ class Outdated:
 def add(
     finder: DocsFinder, base: Path, wanted: Sequence[str], hints: DocsHints, refresh: bool = False
 ) -> list[DocsReport]:
-    """Find the documentation of packages, and write it into ``anvil.lock``. ``hints`` is for a single package.
+    """Find the documentation of packages, and write entries for it into ``anvil.lock``.
 
-    What is found is written, also when something else is not. Raises :class:`ConfigError` for a name that cannot be
-    looked up; then nothing is written.
+    ``wanted``: names, with versions as a user types them. ``hints`` are for a single package. If one package has no
+    documentation, the entries of the others are still written. Raises :class:`ConfigError` if a name is not that of a
+    package; then nothing is written.
     """
     entries = anvil_lock.read_lock(base)
     used = project_dependencies.dependencies(base)
@@ -57,10 +58,10 @@ def add(
 
 
 def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[DocsReport]:
-    """Search the documentation of the versions that the project uses now. ``wanted``: names; all when it is empty.
+    """Search the documentation of the versions that the project uses now. ``wanted``: names; empty means all entries.
 
-    An entry whose package the project does not use any more stays as it is, and its report says so. One of a version
-    that is not used any more is removed where the versions that are used have entries.
+    If the project does not use a package any more, its entry keeps its version, and its report has a note. An entry is
+    removed if its version is not used any more and all versions that are used have entries.
     """
     entries = read_entries(base)
     chosen = _named(entries, wanted)
@@ -75,8 +76,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
             reports.append(report_on("removed", entry, docs=entry, notes=(note,)))
             continue
         dependency = Dependency(entry.ecosystem, entry.name, version or entry.version)
-        # Where the user said that the documentation is. What was found by itself is searched again, and so is the tag
-        # of another version.
+        # Only places that the user named stay. Others are searched again, and so is the tag if the version changed.
         hints = DocsHints(
             repository=entry.url if "repository" in entry.named else None,
             tag=entry.tag if "tag" in entry.named and dependency.version == entry.version else None,
@@ -112,7 +112,7 @@ def outdated(base: Path) -> list[Outdated]:
 
 
 def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedDocs]:
-    """The entries that names select; all without names. Raises :class:`ConfigError` for a name that none has."""
+    """The entries with these names; all if there are none. Raises :class:`ConfigError` if no entry has a name."""
     if not wanted:
         return list(entries)
     chosen: dict[LockedDocs, None] = {}
@@ -133,35 +133,39 @@ def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedD
 
 
 def _current(dependencies: Iterable[Dependency], entry: LockedDocs, entries: Sequence[LockedDocs]) -> str | None:
-    """The version of a package that the project uses now: the entry's own where it still does, else the direct one."""
+    """The version of an entry's package that the project uses now: the entry's own if it is still used, else preferably
+    that of a direct dependency."""
     package = entry.ecosystem, entry.name
     used = [each for each in dependencies if (each.ecosystem, each.name) == package and each.version]
     versions = [each.version for each in sorted(used, key=lambda each: not each.direct)]
     if entry.version in versions:
         return entry.version
-    # of several versions, one that no entry has yet
-    taken = {each.version for each in entries if (each.ecosystem, each.name) == package}
-    return next((version for version in versions if version not in taken), versions[0] if versions else None)
+    with_entries = {each.version for each in entries if (each.ecosystem, each.name) == package}
+    without_entry = (version for version in versions if version not in with_entries)
+    return next(without_entry, versions[0] if versions else None)
 
 
 def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsReport:
-    """The report, with a note where an entry of the same version has other documentation now. Releases do not change,
-    so somebody should look."""
+    """The report, with a note if the same version has other documentation than before. A release should not change, so
+    somebody should look."""
     docs = report.docs
     if docs is None or before is None or docs.key != before.key:
         return report
     if (docs.digest, docs.url) == (before.digest, before.url):
         return report
-    is_read_anew = docs.commit is not None or docs.anvil_version != before.anvil_version
-    if (docs.url, docs.commit) == (before.url, before.commit) and docs.anvil_version is not None and is_read_anew:
-        return report  # the same pages, read in another way: of an archive, only another Anvil does that
+    # The same pages may be read in another way: those of a commit with other hints, those of an archive by another
+    # Anvil.
+    may_differ = docs.commit is not None or docs.anvil_version != before.anvil_version
+    if (docs.url, docs.commit) == (before.url, before.commit) and docs.anvil_version is not None and may_differ:
+        return report
     commit = f" at {before.commit[:12]}" if before.commit else ""
     was = f"It was from {before.source} {before.url}{commit}, with the digest {before.digest[:12]}."
     return replace(report, notes=(*report.notes, f"The same version has other documentation now. {was}"))
 
 
 def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> list[DocsReport]:
-    """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without ``anvil.lock``."""
+    """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` if there is no
+    ``anvil.lock``."""
     entries = read_entries(base)
     options = config.table(FetchOptions)
     cached = {
@@ -191,7 +195,7 @@ def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = s
 
 
 def read_entries(base: Path) -> list[LockedDocs]:
-    """The entries of ``anvil.lock``. Raises :class:`ConfigError` without the file."""
+    """The entries of ``anvil.lock``. Raises :class:`ConfigError` if there is no file."""
     entries = anvil_lock.read_lock(base)
     if not entries and anvil_lock.project_text(base / LOCK_NAME) is None:
         raise ConfigError(f"There is no {LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")

@@ -1,4 +1,5 @@
-"""What was tried to find the documentation of a package: for ``--explain``, and for the message when there is none."""
+"""The log of a search for documentation: places that were tried, for ``--explain``, slow hosts, and the message if
+nothing was found."""
 
 from __future__ import annotations
 
@@ -16,32 +17,32 @@ from anvil.settings import index_url
 
 NAMES_NO_REPOSITORY = "its metadata names no repository"
 SLOW_FAILURE_S = 4.0
-"""A host that takes longer than this to fail is not asked again in the same run: forty packages must not wait forty
-times."""
+"""A host that takes longer than this to fail is not asked again in the same run, so that forty packages do not wait for
+it forty times."""
 
 
 class AttemptLog:
-    """The attempts for one package after the other."""
+    """The attempts for one package; :meth:`clear` begins with the next one."""
 
     def __init__(self) -> None:
         self.attempts: list[Attempt] = []
         self.unreachable: list[Attempt] = []
-        """Those that failed because a server could not be asked."""
+        """The attempts that failed because a server could not be reached."""
         self._slow_hosts: set[str] = set()
 
     def clear(self) -> None:
-        """Begin with another package."""
+        """Forget the attempts, but not the slow hosts."""
         self.attempts, self.unreachable = [], []
 
     def tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
-        """Record what is at a place."""
+        """Record the outcome at a place. ``found``: whether it has the documentation."""
         sentence = outcome if found else f"{outcome.rstrip('.')}."
         self.attempts.append(Attempt(source, index_url.without_secrets(place), sentence, found))
 
     @contextmanager
     def attempt(self, source: str, place: str) -> Iterator[None]:
-        """Record why a place has nothing, and go on with the next. Raises :class:`CacheUnwritable`, which every place
-        would meet."""
+        """A context for a search at a place. Its error is recorded and not raised, so that the next place is tried.
+        :class:`CacheUnwritable` is raised: it would end each attempt."""
         try:
             yield
         except CacheUnwritable:
@@ -53,7 +54,8 @@ class AttemptLog:
 
     @contextmanager
     def host(self, url: str) -> Iterator[None]:
-        """Requests to the host of an address. See :data:`SLOW_FAILURE_S`."""
+        """A context for requests to the host of an address. Raises :class:`Unreachable` for a host that failed slowly
+        before, see :data:`SLOW_FAILURE_S`."""
         host = host_of(url) or url.partition(":")[0]
         if host in self._slow_hosts:
             raise Unreachable(f"{host} did not answer a moment ago, and is not asked again in this run.")
@@ -66,16 +68,16 @@ class AttemptLog:
             raise
 
     def failure(self, dependency: Dependency) -> str:
-        """The message when no place has documentation: why the last one has none, and which could not be asked."""
+        """The message if no place has documentation: why the last one has none, and which could not be reached."""
         last = next((each for each in reversed(self.attempts) if not each.found), None)
         if last is not None and last in self.unreachable:
             return f"The documentation of {dependency.shown} could not be looked up. {sentence(last.outcome)}"
         why = f" {sentence(last.outcome)}" if last else ""
         why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self.unreachable)
-        named = dependency.name
+        argument = dependency.name
         if dependency.origin == "the command line":  # no lockfile has the version
-            named += f"{ECOSYSTEMS[dependency.ecosystem].pin}{dependency.version}"
-        advice = f" Name its repository: anvil deps add {named} --repository URL"
+            argument += f"{ECOSYSTEMS[dependency.ecosystem].pin}{dependency.version}"
+        advice = f" Name its repository: anvil deps add {argument} --repository URL"
         is_of_repository = (
             last is not None and last.source == "repository" and not last.outcome.startswith(NAMES_NO_REPOSITORY)
         )
@@ -83,5 +85,5 @@ class AttemptLog:
 
 
 def sentence(outcome: str) -> str:
-    """The outcome with a capital letter, unless it begins with the name of a host."""
+    """The outcome with a capital letter at its beginning, unless it begins with the name of a host."""
     return outcome[0].upper() + outcome[1:] if re.match(r"[a-z]+ (?!cannot be reached)", outcome) else outcome

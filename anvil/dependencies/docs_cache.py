@@ -1,9 +1,9 @@
-"""The user's cache of dependencies' documentation: index files by their SHA-256, shared by all projects.
+"""The cache of dependencies' documentation: index files by their SHA-256, shared by all projects of a user.
 
-An index of its publisher is the file with the SHA-256 of the entry of ``anvil.lock``. An index that is built here may
-have other vectors on another machine, in a last digit, and so another SHA-256; its digest, which covers the text, must
-be the same. A note says which file was built here for an entry. Without the note nothing was: an edited lock could name
-the SHA-256 of a download.
+A published index is the file with the SHA-256 in the entry of ``anvil.lock``. An index that is built here can have
+another SHA-256 on each machine, because vectors differ in their last digit; its digest, which covers the text, is the
+same. A note in the cache tells which file was built here for an entry. A file without such a note does not count as
+built here, because an edited lock could name the SHA-256 of any download.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files
 
 MAX_ENTRIES = 1000
-"""Index files; over that, those that were not used for a day are removed, the oldest first."""
+"""Index files. Over this number, those that were not used for a day are removed, the oldest first."""
 
 
 def cache(folder: Path | None = None) -> FetchedCache:
@@ -33,9 +33,9 @@ def cache(folder: Path | None = None) -> FetchedCache:
     return FetchedCache(folder or safe_files.user_cache() / "deps", MAX_ENTRIES)
 
 
-def kept(folder: Path) -> FetchedCache:
-    """The cache in a folder that a CI job keeps between runs. Raises :class:`ConfigError` for one in the user's own
-    cache: what one lock does not name is removed from it."""
+def cache_to_keep(folder: Path) -> FetchedCache:
+    """The cache in a folder that a CI job keeps between runs. Raises :class:`ConfigError` if the folder is in the
+    user's own cache, because all that one lock does not name is removed from it."""
     own = safe_files.user_cache()
     if folder.resolve().is_relative_to(own.resolve()):
         raise ConfigError(f"{folder} is in {own}, which other projects share. Name another folder with --keep.")
@@ -45,9 +45,9 @@ def kept(folder: Path) -> FetchedCache:
 def copy(
     source: FetchedCache, target: FetchedCache, entries: Iterable[LockedDocs], options: FetchOptions, base: Path
 ) -> None:
-    """Copy the indexes of entries from one cache to another which lacks them, and the notes about them.
+    """Copy the indexes of entries, and the notes about them, to a cache that does not have them.
 
-    Raises :class:`BuildError` when the other cannot be written.
+    Raises :class:`BuildError` if ``target`` cannot be written.
     """
     with safe_files.writing(target.folder):
         for entry in entries:
@@ -64,7 +64,7 @@ def copy(
 
 
 def keep_only(cache: FetchedCache, entries: Sequence[LockedDocs], options: FetchOptions, base: Path) -> None:
-    """Remove from a cache all that these entries do not use. Raises :class:`BuildError` when that fails."""
+    """Remove everything from a cache that these entries do not use. Raises :class:`BuildError` if that fails."""
     paths = [find(cache, entry) for entry in entries]
     notes = {*map(name, entries), *_attestations(entries, options, base)}
     with safe_files.writing(cache.folder):
@@ -72,7 +72,7 @@ def keep_only(cache: FetchedCache, entries: Sequence[LockedDocs], options: Fetch
 
 
 def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> list[str]:
-    """The names of the notes that say who built the indexes of entries, where that is demanded."""
+    """The names of the notes on who built the indexes of entries; none if no attestation is required."""
     if not options.require_attestation:
         return []
     from anvil.fetch import attestation
@@ -82,29 +82,30 @@ def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Pa
 
 
 def find(cache: FetchedCache, entry: LockedDocs) -> Path | None:
-    """The index of an entry, if it is in the cache and has not changed."""
+    """The index of an entry, if it is in the cache and undamaged."""
     sha256 = entry.sha256 if entry.anvil_version is None else cache.held_by(name(entry))
     path = cache.object(sha256) if sha256 else None
     return path if path is not None and is_of(path, entry) else None
 
 
 def path(cache: FetchedCache, entry: LockedDocs) -> Path:
-    """Where the index of an entry is, or will be after ``anvil deps sync``. Its bytes are not read."""
-    own = cache.folder / "objects" / f"{entry.sha256}.db"
+    """The path of the index of an entry, which exists after ``anvil deps sync``. The file is not read."""
+    file = cache.folder / "objects" / f"{entry.sha256}.db"
     if entry.anvil_version is None:
-        return own
+        return file
     if sha256 := cache.held_by(name(entry)):
-        return own.with_name(f"{sha256}.db")
-    return own.with_suffix(".not-built") if own.is_file() else own  # the file is there for another entry
+        return file.with_name(f"{sha256}.db")
+    return file.with_suffix(".not-built") if file.is_file() else file  # the file belongs to another entry
 
 
 def pages(path: Path) -> int:
+    """The number of pages in an index."""
     with verify.open_checked(path) as reader:
         return reader.counts()["documents"]
 
 
 def is_of(path: Path, entry: LockedDocs) -> bool:
-    """Whether an index file has the text that the entry says. The file is checked before its first use."""
+    """Whether an index file is undamaged and has the digest of the entry."""
     try:
         with verify.open_checked(path) as reader:
             return reader.meta()["digest"] == entry.digest
@@ -113,22 +114,22 @@ def is_of(path: Path, entry: LockedDocs) -> bool:
 
 
 def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, base: Path) -> bool:
-    """Whether an index in the cache may be used as far as attestations go: none is demanded, it was built here, or it
-    was verified that the repository in the entry built it. ``base``: the project's folder."""
+    """Whether the attestation of an index in the cache suffices: none is required, the index was built here, or it was
+    verified that the repository in the entry built it. ``base``: the project's folder."""
     if not options.require_attestation:
         return True
     if entry.anvil_version is not None:
         return cache.held_by(name(entry)) is not None
     if entry.attested_by is None:
         return False
-    from anvil.fetch import attestation  # imported where attestations are demanded only
+    from anvil.fetch import attestation  # late: most projects require no attestations
 
     root = attestation.rule_of(options, base).trusted_root
     return attestation.recalled(cache, entry.sha256, entry.attested_by, root) is not None
 
 
 def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
-    """Move an index that belongs to the entry into the cache."""
+    """Move the index of an entry into the cache."""
     sha256 = safe_files.sha256(file)
     kept_path = cache.object(sha256) or cache.keep(file, sha256)
     if entry.anvil_version is not None:
@@ -137,33 +138,35 @@ def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
 
 
 def remember(cache: FetchedCache, question: str, entry: LockedDocs) -> None:
-    """Keep where the documentation of a release was found. Releases do not change. ``question``: all that the answer
-    depends on."""
+    """Store where the documentation of a release was found, since releases do not change. ``question``: everything that
+    the answer depends on."""
     cache.note(f"found {question}", anvil_lock.render([entry]))
 
 
 def recall(cache: FetchedCache, question: str) -> LockedDocs | None:
-    """What :func:`remember` kept, if it is still there."""
+    """The entry that :func:`remember` stored, if its index is still in the cache."""
     text = cache.held_by(f"found {question}")
     try:
         entries = anvil_lock.parse(text, "the cache") if text else []
     except ConfigError:
-        return None  # written by another version
+        return None  # another version of Anvil wrote it
     return entries[0] if entries and find(cache, entries[0]) is not None else None
 
 
 def name(entry: LockedDocs) -> str:
-    """The note that says which file was built here for an entry: all of it but what the user said about it."""
+    """The name of the note on which file was built here for an entry: all its fields but ``named``."""
     return f"built {json.dumps(dataclasses.asdict(dataclasses.replace(entry, named=())), sort_keys=True)}"
 
 
 def locked_collections(base: Path, config: Config | None = None, taken: Container[str] = ()) -> tuple[Collection, ...]:
-    """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
+    """The documentation of a project's dependencies, from ``anvil.lock`` in ``base``; empty if there is no file.
 
-    Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
-    puts it there. So does one whose attestation ``config`` demands, if it was not verified. A name that is in several
-    ecosystems has the ecosystem in front in all but the last of :data:`ECOSYSTEMS`. So has one of ``taken``, in all: a
-    package must not stand for the project's own documentation because it has the same name.
+    Nothing is fetched. For an entry that is not in the cache the index is a file that does not exist until ``anvil deps
+    sync`` is run. The same is true if ``config`` requires an attestation that was not verified.
+
+    A collection has the name of its package. If several ecosystems have the name, the ecosystem is put in front of it
+    in all but the last of :data:`ECOSYSTEMS`; so it is for names in ``taken``, so that no package takes the place of
+    the project's own documentation.
     """
     options = (config or Config()).table(FetchOptions)
     entries = anvil_lock.read_lock(base)

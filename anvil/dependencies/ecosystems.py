@@ -1,9 +1,8 @@
-"""Ecosystems of packages: how each names its packages and its registry, and what its module gives: the readers of its
-lockfiles, its registry, and its packages that are installed.
+"""Ecosystems of packages, npm and PyPI: their names, registries and modules, and the values that these modules return.
 
-One more ecosystem is a module with the names of :class:`PackageEcosystem`, its entry in :data:`ECOSYSTEMS`, and the key
-of its registry in :mod:`anvil.dependencies.settings`. One more fact about a package is a field of :class:`Dependency`,
-which the readers of lockfiles fill.
+To add an ecosystem, write a module with the names of :class:`PackageEcosystem`, an entry in :data:`ECOSYSTEMS`, and the
+key of its registry in :mod:`anvil.dependencies.settings`. To add a fact about a package, add a field to
+:class:`Dependency`, which the readers of lockfiles fill.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ Ecosystem = Literal["npm", "pypi"]
 
 
 class EcosystemEntry(NamedTuple):
-    """How an ecosystem names packages and its registry, and the place of the rest of it."""
+    """How an ecosystem writes names and versions, and where its registry and its code are."""
 
     shown: str
     """One of its packages, in messages."""
     name: re.Pattern[str]
-    """The names of its packages."""
+    """The pattern of a package's name."""
     folds_names: bool
-    """Whether neither case nor the signs ``-_.`` tell names apart."""
+    """Whether names that differ only in case or in ``-``, ``_`` and ``.`` are the same."""
     pin: str
-    """What its tools write between a name and a version."""
+    """The sign between name and version, such as ``==``."""
     variables: tuple[str, ...]
     """The environment variables of its tools that name the registry; the first that is set counts."""
     module: str
-    """See :class:`PackageEcosystem`."""
+    """The name of its module, a :class:`PackageEcosystem`."""
 
 
 ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
@@ -62,8 +61,8 @@ ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Dependency:
-    """A package that the project uses. ``version``: None when nothing locks it. ``direct``: whether the project names
-    it itself. ``origin``: the file that says so."""
+    """A package that the project uses. ``version``: None if nothing locks it. ``direct``: whether the project itself
+    names it. ``origin``: the name of the file or folder that it comes from."""
 
     ecosystem: Ecosystem
     name: str
@@ -77,21 +76,25 @@ class Dependency:
 
     @property
     def listed(self) -> str:
-        """As a list shows it."""
+        """The package in a list."""
         return f"{self.name} {self.version or '(no version)'}"
 
 
 DirectPackages = dict[str, set[str]]
-"""Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
+"""Name of a package that the project itself names -> its locked versions; none if the lockfile does not say which."""
 LockedPackages = tuple[list[Dependency], dict[str, DirectPackages]]
-"""The packages of a lockfile, not checked yet, and the direct ones of each project of its workspace, by its path from
-the file's folder; ``.`` is that folder. A package without a version is in the project itself, or at an address, such as
-one of git, so no registry has it. No project: the file does not tell."""
+"""(packages, direct packages of each project) of a lockfile, not checked yet.
+
+A package that no registry has, because it is part of the project or at an address such as one of git, has no version.
+The projects are those of the workspace, by their paths from the folder of the file, where ``.`` is this folder. There
+are none if the lockfile does not tell direct packages from others.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """A registry of packages. ``url`` ends in a slash and has no credentials. ``authorization``: for its origin."""
+    """A registry of packages. ``url`` ends in a slash and has no credentials. ``is_trusted``: whether it may be on a
+    private network. ``authorization``: origin -> value of the Authorization header."""
 
     url: str
     is_trusted: bool
@@ -100,8 +103,8 @@ class Registry:
 
 @dataclass(frozen=True, slots=True)
 class PackageArchive:
-    """A wheel or an npm tarball. ``digest``: what the registry says of its bytes, such as ``sha256:...``; None when it
-    says nothing. ``has_metadata``: whether a wheel's metadata can be requested alone."""
+    """A wheel or an npm tarball. ``digest``: of its bytes, from the registry, such as ``sha256:...``; None if the
+    registry has none. ``size`` in bytes. ``has_metadata``: whether a wheel's metadata can be requested alone."""
 
     url: str
     name: str
@@ -112,8 +115,8 @@ class PackageArchive:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One version of a package. ``urls``: None where only the wheel names them. ``archive``: None for a Python package
-    without a wheel."""
+    """One version of a package. ``urls``: None if only the wheel itself has them. ``archive``: None for a Python
+    package without a wheel."""
 
     urls: ProjectUrls | None
     archive: PackageArchive | None
@@ -124,44 +127,47 @@ class InstalledPackages(Protocol):
 
     @property
     def place(self) -> str:
-        """Where they are, for people."""
+        """The folder of the installation, for messages."""
 
     def find(self, name: str, version: str) -> tuple[ProjectUrls, Mapping[str, Path]] | None:
-        """The addresses and files of a package; None where it is not installed at this version."""
+        """The addresses of a package, and its files by their paths in it; None if it is not installed at this
+        version."""
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
-        """The packages whose version only the installation tells. ``named``: by the project; ``locked``: by a
-        lockfile."""
+        """The installed packages that the project uses without locking them. ``named``: names in the project's own
+        files; ``locked``: names in its lockfiles."""
 
 
 class PackageEcosystem(Protocol):
-    """The module of an ecosystem: one that is imported only where it is needed."""
+    """The module of an ecosystem, which is imported when it is needed."""
 
     @property
     def PROJECT_FILES(self) -> Mapping[str, Callable[[str], Iterable[Dependency]]]:
-        """Name of a file in which a project names its dependencies -> the reader of its text, not checked yet, which
-        raises as those of lockfiles do. All that a project has are read."""
+        """Name of a file in which a project names its dependencies -> reader of its text. All such files of a project
+        are read. A reader does not check names, and raises as those of lockfiles do."""
 
     @property
     def LOCKFILES(self) -> Mapping[str, Callable[[str], LockedPackages]]:
-        """Name of a lockfile, or a pattern as of :mod:`fnmatch` -> the reader of its text, which raises ValueError and
-        RecursionError. The first that a project has is read, of a pattern all: others are exports, or left over."""
+        """Name of a lockfile, or pattern for :mod:`fnmatch` -> reader of its text, which raises ValueError or
+        RecursionError. The first row with files in the project counts, with all its files: other lockfiles are exports,
+        or left over."""
 
     def installed(self, base: Path) -> InstalledPackages | None:
-        """What is installed in the project in ``base``; None where there is no place for it."""
+        """The packages that are installed in the project in ``base``; None if it has no place for them."""
 
     def release(self, http: HttpClient, registry: Registry, name: str, version: str) -> Release:
-        """A version of a package. Raises :class:`NotFound` when the registry does not have it."""
+        """A version of a package. Raises :class:`NotFound` if the registry does not have it."""
 
 
 def project_folders(base: Path) -> list[Path]:
-    """The folder of a project, and those above it up to the root of its repository: a workspace has one lockfile and
-    one installation for its members, at its top."""
+    """The folder of a project, and those above it up to the root of its repository. A member of a workspace has its
+    lockfile and its installation in the top folder of the workspace."""
     folders = [base, *base.parents]
     root = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
     return folders[: root + 1]
 
 
 def of(ecosystem: Ecosystem) -> PackageEcosystem:
+    """The module of an ecosystem."""
     module: PackageEcosystem = places.load(ECOSYSTEMS[ecosystem].module)
     return module

@@ -1,6 +1,6 @@
-"""Packages of npm: the lockfiles of npm, pnpm, yarn and Bun, the registry, and ``node_modules``.
+"""Packages of npm: the lockfiles of npm, pnpm, Yarn and Bun, ``package.json``, the registry, and ``node_modules``.
 
-The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
+It is a :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from anvil.system import safe_files
 
 _package = functools.partial(Dependency, "npm")
 
-# NAME@RANGE, or NAME@npm:REAL@RANGE for a package that is called REAL in the registry; others may follow
+# NAME@RANGE, or NAME@npm:REAL@RANGE for a package with the name REAL in the registry; more of them may follow
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@(?:npm:(@?[^@"\s,]+)@?)?([^",]*)')
 _BERRY = re.compile(r"(@?[^@]+)@([a-z+]+)[:@]([^\s:]*)")
-"""``name@npm:1.2.0``, ``name@workspace:folder``, ``name@git@host:path``; in npm with ``::``, what was downloaded."""
+"""``name@npm:1.2.0``, ``name@workspace:folder`` or ``name@git@host:path``. After ``::`` there may be an address."""
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
 # "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
 _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
@@ -58,16 +58,16 @@ def _package_lock(text: str) -> LockedPackages:
     if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
         projects: dict[str, DirectPackages] = {}
         for path, row in rows.items():
-            inside = path.rpartition("node_modules/")
+            _, folder, package_name = path.rpartition("node_modules/")
             _mapping(row, f"the package {path[:80]!r}")
-            if not inside[1]:  # the project, or a member of its workspace
+            if not folder:  # the project, or a member of its workspace
                 direct = projects.setdefault(path or ".", {})
                 for name, wanted in _named_versions(row):
                     direct.setdefault(_real_name(name, wanted), set()).update(_installed_version(rows, path, name))
             else:
                 is_in_registry = not row.get("link") and not str(row.get("resolved")).startswith(("file:", "git"))
                 packages.append(
-                    _package(str(row.get("name", inside[2])), row.get("version") if is_in_registry else None)
+                    _package(str(row.get("name", package_name)), row.get("version") if is_in_registry else None)
                 )
         return packages, projects
     pending = [table.get("dependencies") or {}]  # before npm 7: packages inside the packages that need them
@@ -80,40 +80,40 @@ def _package_lock(text: str) -> LockedPackages:
 
 
 def _installed_version(rows: Mapping[str, Any], project: str, name: str) -> Iterator[str]:
-    """The version that a project gets, of several: that in its own ``node_modules``, else the one at the top."""
+    """The version of a package that a project gets: the one in its own ``node_modules``, else in that of the top."""
     row = rows.get(f"{project}/node_modules/{name}") or rows.get(f"node_modules/{name}")
     if isinstance(row, dict) and isinstance(row.get("version"), str):
         yield row["version"]
 
 
 def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """(name, version) of what a project names itself, packages for development among them."""
+    """(name, version) of the packages that a project itself names, also of those for development."""
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         names = table.get(key)
         yield from names.items() if isinstance(names, dict) else ()
 
 
 def _real_name(name: str, wanted: object) -> str:
-    """The name in the registry of a package that a project may call otherwise, as in ``"old": "npm:lib@1"``."""
+    """The name of a package in the registry. A project can give it another name, as in ``"old": "npm:lib@1"``."""
     alias = _ALIAS.match(wanted) if isinstance(wanted, str) else None
     return alias[1] if alias else name
 
 
 def _pnpm(text: str) -> LockedPackages:
-    # since pnpm 11, a document before that of the project has the versions of pnpm itself, and may be the only one
+    # Since pnpm 11, the first YAML document may have the versions of pnpm itself. Then the project's follows, if any.
     own = text.partition("\n---\n")[2] if text.startswith("---\n") else text
     table = _mapping(data_formats.read_yaml(own, strings=True) or {})
     packages: list[Dependency] = []
     for key in _mapping(table.get("packages") or {}, "'packages'"):
         match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
-        if match and is_version(match[2]):  # else an address or a folder
+        if match and is_version(match[2]):  # if not, it is an address or a folder
             packages.append(_package(match[1], match[2]))
     projects: dict[str, DirectPackages] = {}
     for path, importer in [*_mapping(table.get("importers") or {}, "'importers'").items(), (".", table)]:
         direct = projects.setdefault(str(path), {})
         if isinstance(importer, dict):
             for name, locked in _named_versions(importer):
-                version = locked.get("version") if isinstance(locked, dict) else locked  # since pnpm 8, and before
+                version = locked.get("version") if isinstance(locked, dict) else locked  # a text before pnpm 8
                 plain = re.split(r"[(_]", version)[0] if isinstance(version, str) else ""
                 if "://" in plain or plain.startswith(("link:", "file:", *HOSTS)):
                     packages.append(_package(name, None))
@@ -129,14 +129,14 @@ def _yarn(text: str) -> LockedPackages:
         for row in _mapping(data_formats.read_yaml(text, strings=True)).values():
             resolution = _mapping(row, "one of its entries").get("resolution")
             match = _BERRY.match(resolution) if isinstance(resolution, str) else None
-            if match and match[2] != "patch":  # the package that is patched has an entry too
+            if match and match[2] != "patch":  # a patched package has an entry of its own, too
                 packages.append(_package(match[1], match[3] if match[2] == "npm" else None))
         return packages, {}
     head = None
     for line in text.splitlines():
         if line and not line.startswith((" ", "#", "\t")):
-            names, colon, rest = line.rpartition(":")
-            head = _YARN_HEAD.match(names) if colon and not rest.strip() else None
+            names, colon, after = line.rpartition(":")
+            head = _YARN_HEAD.match(names) if colon and not after.strip() else None
             if head is None:
                 raise ValueError(f"the line {line[:80]!r} names no package")
         elif head is not None and (version := _YARN_VERSION.fullmatch(line)):
@@ -148,7 +148,7 @@ def _yarn(text: str) -> LockedPackages:
 
 def _bun(text: str) -> LockedPackages:
     try:
-        table = _mapping(data_formats.read_yaml(text, strings=True))  # JSON with commas at the end of lists
+        table = _mapping(data_formats.read_yaml(text, strings=True))  # it is JSON with commas at the end of lists
     except ValueError as error:
         raise ValueError(str(error).replace("YAML", "JSON")) from error
     packages: dict[str, Dependency] = {}
@@ -171,12 +171,12 @@ def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
     return value
 
 
-def _of_package_json(text: str) -> Iterator[Dependency]:
-    wanted = _named_versions(_mapping(json.loads(text)))
-    return (_package(_real_name(name, version), None) for name, version in wanted)
+def _read_package_json(text: str) -> Iterator[Dependency]:
+    versions = _named_versions(_mapping(json.loads(text)))
+    return (_package(_real_name(name, version), None) for name, version in versions)
 
 
-PROJECT_FILES: Mapping[str, Callable[[str], Iterable[Dependency]]] = {"package.json": _of_package_json}
+PROJECT_FILES: Mapping[str, Callable[[str], Iterable[Dependency]]] = {"package.json": _read_package_json}
 LOCKFILES: Mapping[str, Callable[[str], LockedPackages]] = {
     "package-lock.json": _package_lock,
     "npm-shrinkwrap.json": _package_lock,
@@ -195,7 +195,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
     try:
         text, _, final_url = package_registry.get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
         package = package_registry.object_of(text, final_url)
-    except NotFound:  # some registries have the whole document only
+    except NotFound:  # some registries have no document of one version, only that of the package
         text, _, final_url = package_registry.get(http, page, what, accept)
         package = value_at(package_registry.object_of(text, final_url), "versions", version)
         if not isinstance(package, dict):
@@ -238,9 +238,9 @@ class NodeModules:
             return None
         files: dict[str, Path] = {}
         for parent, folders, names in os.walk(folder):
-            folders[:] = [each for each in folders if each != "node_modules"]
-            for each in names:
-                path = Path(parent, each)
+            folders[:] = [subfolder for subfolder in folders if subfolder != "node_modules"]
+            for file_name in names:
+                path = Path(parent, file_name)
                 files[path.relative_to(folder).as_posix()] = path
         return of_npm(package), files
 

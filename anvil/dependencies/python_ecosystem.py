@@ -1,7 +1,7 @@
-"""Packages of Python: the lockfiles of uv, Poetry, PDM and pip, an index of packages such as PyPI, and a virtual
-environment.
+"""Packages of Python: the lockfiles of uv, Poetry, PDM and pip, ``pyproject.toml``, package indexes such as PyPI, and
+virtual environments.
 
-The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
+It is a :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from anvil.http.client import HttpClient
 
 _package = functools.partial(Dependency, "pypi")
 
-# NAME[EXTRAS] and the rest of the line; then "== VERSION", with a marker, a comment or hashes behind it. A version with
-# an asterisk pins none.
+# _REQUIREMENT: NAME[EXTRAS] and the rest of the line. _PIN: a rest such as "== VERSION", with a marker, a comment or
+# hashes behind it. A version with an asterisk does not pin one.
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\s*(.*)")
 _PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
 
@@ -57,22 +57,22 @@ def _uv(text: str) -> LockedPackages:
             direct = projects.setdefault(posixpath.normpath(str(next(iter(source.values())))), {})
             groups = _values(row.get("optional-dependencies")) + _values(row.get("dev-dependencies"))
             for names in [row.get("dependencies"), *groups]:
-                for each in names if isinstance(names, list) else ():
-                    if isinstance(each, dict) and isinstance(each.get("name"), str):
-                        version = each.get("version")  # written where the file has several
-                        direct.setdefault(each["name"], set()).update([version] if isinstance(version, str) else ())
+                for entry in names if isinstance(names, list) else ():
+                    if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                        version = entry.get("version")  # written if the lockfile has several versions
+                        direct.setdefault(entry["name"], set()).update([version] if isinstance(version, str) else ())
         else:
             packages.append(_locked(row))
     return packages, projects
 
 
 def _tables(key: str, text: str) -> LockedPackages:
-    """A lockfile that is a list of tables, which says nothing about the project's own dependencies."""
+    """A lockfile with a list of tables ``key``, which does not mark direct packages."""
     return [_locked(row) for row in _rows(data_formats.read_toml(text), key)], {}
 
 
 _pylock = functools.partial(_tables, "packages")
-"""PEP 751."""
+"""The reader of ``pylock.toml`` (PEP 751)."""
 
 
 def _locked(row: Mapping[str, Any]) -> Dependency:
@@ -82,26 +82,26 @@ def _locked(row: Mapping[str, Any]) -> Dependency:
 
 
 def _requirements(text: str) -> LockedPackages:
-    """Lines ``name==1.2``, with extras, markers and hashes."""
+    """A file with lines such as ``name==1.2``, with extras, markers and hashes."""
     packages: list[Dependency] = []
     direct: DirectPackages = {}
-    is_export = re.search(r"\s# via\b", text)  # written by pip-compile or uv: most are not the project's own
+    is_export = re.search(r"\s# via\b", text)  # by pip-compile or uv: most of its packages are not direct
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         match = _REQUIREMENT.fullmatch(line.partition(" #")[0])
         pin = _PIN.fullmatch(match[2].strip()) if match else None
-        pin = pin if pin and is_version(pin[1]) else None  # else a name in a template, or what pip refuses
-        if match and (pin or match[2][:1] in ("", *"<>=!~;")):  # else an address
+        pin = pin if pin and is_version(pin[1]) else None  # it may be a name in a template, or not valid
+        if match and (pin or match[2][:1] in ("", *"<>=!~;")):  # other lines are addresses
             packages += [_package(match[1], pin[1])] if pin else []
             direct |= {} if is_export else {match[1]: set()}
     return packages, {".": direct}
 
 
-def _of_pyproject(text: str) -> Iterator[Dependency]:
-    """The packages of the project, of its extras, and of its groups, such as that for development."""
+def _read_pyproject(text: str) -> Iterator[Dependency]:
+    """The packages that a project names, also in extras and in groups such as that for development."""
     project = data_formats.read_toml(text)
     extras = _values(value_at(project, "project", "optional-dependencies"))
     lists = [value_at(project, "project", "dependencies"), *extras, *_values(project.get("dependency-groups"))]
-    for requirement in (each for listed in lists if isinstance(listed, list) for each in listed):
+    for requirement in (line for listed in lists if isinstance(listed, list) for line in listed):
         match = _REQUIREMENT.match(requirement) if isinstance(requirement, str) else None
         if match:
             yield _package(match[1], None)
@@ -111,14 +111,13 @@ def _of_pyproject(text: str) -> Iterator[Dependency]:
             yield from (_package(name, None) for name in (names if isinstance(names, dict) else ()) if name != "python")
 
 
-def _of_requirements(text: str) -> Iterator[Dependency]:
-    """Its names, of which some may have no version there."""
+def _read_requirements(text: str) -> Iterator[Dependency]:
     return (_package(name, None) for name in _requirements(text)[1]["."])
 
 
 PROJECT_FILES: Mapping[str, Callable[[str], Iterable[Dependency]]] = {
-    "pyproject.toml": _of_pyproject,
-    "requirements.txt": _of_requirements,
+    "pyproject.toml": _read_pyproject,
+    "requirements.txt": _read_requirements,  # also without pins, so it is no lockfile then
 }
 
 
@@ -157,11 +156,12 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+h
 
 
 def release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
-    """From an index with the simple API (PEP 503, 691, 658). The metadata of a wheel is requested alone if it can."""
+    """A version of a package in an index with the simple API (PEP 503 and 691). The metadata of a wheel is requested
+    alone if the index offers that (PEP 658). Raises :class:`NotFound` if the index does not have the version."""
     page = urllib.parse.urljoin(registry.url, f"{name}/")
     text, kind, final_url = package_registry.get(http, page, f"package {name}", _ACCEPT)
     files = list(_of_json(text, final_url) if "json" in kind else _of_html(text, final_url))
-    if not files:  # such as the page of a login
+    if not files:  # it may be a page to log in
         raise NotFound(f"{host_of(final_url)} lists no file of {name}. Check that it is a package index.")
     wheels, wanted = [], canonicalize_version(version)
     has_version = False
@@ -171,7 +171,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
                 _, wheel_version, _, tags = parse_wheel_filename(file.name)
             except InvalidWheelFilename:
                 continue
-            if canonicalize_version(wheel_version) == wanted:  # one for all platforms comes first, then the smallest
+            if canonicalize_version(wheel_version) == wanted:  # a wheel for all platforms is best, then the smallest
                 is_for_all = any(tag.platform == "any" for tag in tags)
                 wheels.append((not is_for_all, file.size or 0, file.name, file))
         elif file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name:
@@ -180,7 +180,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
         raise NotFound(f"{host_of(final_url)} has no version {version} of {name}.")
     if not wheels:
         return Release(ProjectUrls(), None)
-    *_, wheel = min(wheels, key=lambda each: each[:3])
+    *_, wheel = min(wheels, key=lambda row: row[:3])
     if not wheel.has_metadata:
         return Release(None, wheel)
     text, _, _ = package_registry.get(http, f"{wheel.url}.metadata", f"metadata of {wheel.name}", "*/*")
@@ -188,6 +188,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
 
 
 def urls_of(metadata: str) -> ProjectUrls:
+    """The addresses of a project, from the text of its core metadata."""
     message = email.parser.HeaderParser().parsestr(metadata[:MAX_METADATA_CHARS])
     labelled = [tuple(map(str.strip, str(line).partition(",")[::2])) for line in message.get_all("Project-URL") or ()]
     labelled += [("home", str(line)) for line in message.get_all("Home-page") or ()]
@@ -211,7 +212,7 @@ def _of_json(text: str, place: str) -> Iterator[PackageArchive]:
 
 
 def _of_html(text: str, place: str) -> Iterator[PackageArchive]:
-    from anvil.sites import html_tree  # few indexes have no JSON
+    from anvil.sites import html_tree  # late: nearly all indexes have JSON
 
     try:
         page = html_tree.parse(text)
@@ -236,12 +237,16 @@ class PythonEnvironment:
         self._sites = [*folder.glob("lib/py*3*/site-packages"), *folder.glob("Lib/site-packages")]
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
-        """Those that the project names and no lockfile has; without a lockfile all."""
-        found = {each for each in map(self._dependency, self._distributions()) if each is not None}
-        return [each for each in sorted(found) if each.name not in locked and (each.name in named or not locked)]
+        """Packages that the project names and no lockfile has; without a lockfile all that are installed."""
+        packages = {package for package in map(self._dependency, self._distributions()) if package is not None}
+        return [
+            package
+            for package in sorted(packages)
+            if package.name not in locked and (package.name in named or not locked)
+        ]
 
     def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
-        """The addresses and files of a package at this version. The files: path in the environment -> absolute."""
+        """The addresses of a package at this version, and its files: path in the environment -> absolute path."""
         for distribution in self._distributions(name):
             dependency = self._dependency(distribution)
             if dependency is not None and (dependency.name, dependency.version) == (name, version):
@@ -249,7 +254,7 @@ class PythonEnvironment:
                 files = {
                     path.as_posix(): Path(str(distribution.locate_file(path)))
                     for path in distribution.files or ()
-                    if not path.is_absolute() and ".." not in path.parts  # scripts, or a forged list
+                    if not path.is_absolute() and ".." not in path.parts  # those are scripts, or the list is forged
                 }
                 return urls_of(text), files
         return None
@@ -265,7 +270,7 @@ class PythonEnvironment:
         name: Any = metadata.get("Name") if metadata is not None else None
         version: Any = metadata.get("Version") if metadata is not None else None
         if not is_name("pypi", name) or not is_version(version):
-            return None  # a damaged installation, which pip does not list either
+            return None  # the installation is damaged, and pip does not list the package either
         return _package(normalized("pypi", name), version, False, self._folder.name)
 
 
@@ -274,5 +279,5 @@ def installed(base: Path) -> PythonEnvironment | None:
     activated = os.environ.get("VIRTUAL_ENV")
     folders = [folder / name for folder in ecosystems.project_folders(base) for name in (".venv", "venv")]
     folders += [Path(activated)] if activated else []
-    folder = next((each for each in folders if (each / "pyvenv.cfg").is_file()), None)
+    folder = next((folder for folder in folders if (folder / "pyvenv.cfg").is_file()), None)
     return PythonEnvironment(folder) if folder else None

@@ -1,4 +1,4 @@
-"""What ``anvil.lock`` says of the documentation of packages, where it was searched, and what a command did about it."""
+"""Entries of ``anvil.lock``, hints of the user, and reports of ``anvil deps`` with the places that were tried."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 from anvil.dependencies.ecosystems import Dependency, Ecosystem
 
 DocsSource = Literal["package", "release", "repository", "site"]
-"""Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
-documentation site."""
+"""Where documentation comes from: the package itself, an asset of a release, the repository at a tag, of which the
+index is built here, or the documentation site."""
 DOCS_SOURCES: tuple[DocsSource, ...] = get_args(DocsSource)
 
 Outcome = Literal["added", "current", "fetched", "updated", "removed", "failed"]
@@ -21,8 +21,8 @@ class LockedDocs:
 
     ``url``: the repository, the site, the release or the package's archive. ``tag``, ``commit`` and ``folder``: of the
     repository. ``digest`` and ``sha256``: of the index. ``anvil_version``: the version that built the index here; None
-    for an index of its publisher. ``attested_by``: the repository that built that index, where it is proven. ``named``:
-    what the user said with ``--repository``, ``--tag`` and ``--folder``.
+    if its publisher built it. ``attested_by``: the repository that built a published index, if that is proven.
+    ``named``: which of ``--repository``, ``--tag`` and ``--folder`` the user gave.
     """
 
     ecosystem: Ecosystem
@@ -41,7 +41,7 @@ class LockedDocs:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies an entry, and its order in the file."""
+        """The identity of an entry, which is also its order in the file."""
         return self.ecosystem, self.name, self.version
 
     @property
@@ -51,7 +51,7 @@ class LockedDocs:
 
 @dataclass(frozen=True, slots=True)
 class DocsHints:
-    """What the user said about where the documentation of a package is; None for what is to be found."""
+    """The user's options on where the documentation of a package is. None: Anvil finds it."""
 
     repository: str | None = None
     tag: str | None = None
@@ -60,7 +60,7 @@ class DocsHints:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One place where documentation was searched, and what was there."""
+    """One place where documentation was searched. ``outcome``: a sentence on what is there."""
 
     source: str
     place: str
@@ -70,9 +70,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class DocsReport:
-    """What a command did about the documentation of one dependency.
+    """The outcome of a command for the documentation of one dependency.
 
-    ``attempts``: the places that were tried, in order. ``notes``: what was not understood or is worth knowing.
+    ``attempts``: the places that were tried, in order. ``notes``: warnings, such as on pages that were left out.
     """
 
     outcome: Outcome
@@ -87,5 +87,5 @@ class DocsReport:
 
 
 def report_on(outcome: Outcome, package: Dependency | LockedDocs, **more: Any) -> DocsReport:
-    """A report on the documentation of a package. ``more``: further fields of it."""
+    """A report on the documentation of a package. ``more``: further fields of the report."""
     return DocsReport(outcome, package.name, package.version, package.ecosystem, **more)

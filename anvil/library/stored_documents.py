@@ -368,4 +368,4 @@ def doc_id_for(source: str, library: str) -> str:
 
 def not_found(doc_id: str) -> NotFound:
     """The error for a document that no library has."""
-    return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search give the ids of documents.")
+    return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search name the ids there are.")

@@ -39,7 +39,7 @@ def test_metadata_is_changed_without_the_text(library: Library) -> None:
     assert library.search("water", filter={"metadata.draft": True}).results == ()
     (hit,) = library.search("water", filter={"metadata.year": {"gt": 2025}}).results
     assert hit.metadata == found.metadata
-    with pytest.raises(NotFound, match="list_documents and search give"):
+    with pytest.raises(NotFound, match="list_documents and search name"):
         library.update_document("none", {"a": 1})
     with pytest.raises(ConfigError, match="the limit is 16,384"):
         library.update_document(taken.doc_id, {"a": "x" * 16_370})
