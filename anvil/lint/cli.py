@@ -1,4 +1,4 @@
-"""``anvil lint``, and its findings as text, as annotations and as SARIF."""
+"""The command ``anvil lint``, and its output as text, JSON, annotations of CI systems and SARIF."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def command(
 
 
 class Examined(NamedTuple):
-    """The findings of one folder: all, those to show, whether one fails; ``folder``: for people; ``notes``: the shown
-    ones as annotations of a CI job, None where they are text."""
+    """The findings of one folder. ``shown``: the findings to print. ``is_failed``: one is at the fail level or above.
+    ``folder``: its path for people. ``notes``: the shown findings as annotations of a CI job; None to print text."""
 
     report: LintReport
     shown: tuple[LintFinding, ...]
@@ -142,7 +142,7 @@ class Examined(NamedTuple):
 def _examined(
     examine: Callable[[Anvil], Examined], given: OpenRequest, built_site: str | None
 ) -> list[tuple[str | None, Examined | AnvilError]]:
-    """What ``examine`` returns for each chosen collection that has a folder, by its name; see
+    """(name, outcome of ``examine``) for each chosen collection with a folder, see
     :func:`~anvil.cli.options.for_each_own`."""
     from anvil.errors import SourceError
 
@@ -187,11 +187,11 @@ def _summary(report: LintReport, hidden: int) -> str:
 
 
 def sarif_log(examined: Sequence[tuple[Sequence[LintFinding], str]]) -> dict[str, Any]:
-    """The log of one run as SARIF 2.1.0, the format that code scanning services read: of each documentation folder the
-    findings, and its path from the repository's root, POSIX, ``""`` for the same.
+    """The log of one run as SARIF 2.1.0, a format that code scanning services read.
 
-    Addresses are relative to the repository's root. A finding keeps its fingerprint when lines move. Source: "Static
-    Analysis Results Interchange Format (SARIF) Version 2.1.0", OASIS Standard, 2020.
+    ``examined``: (findings, documentation folder relative to the repository's root, POSIX, ``""`` for the root).
+    Addresses are relative to the root. A finding keeps its fingerprint when lines move. Source: "Static Analysis
+    Results Interchange Format (SARIF) Version 2.1.0", OASIS Standard, 2020.
     """
     from anvil.lint.rules import RULES
 

@@ -1,7 +1,7 @@
-"""The generator of the documentation's site, and the settings for pages and links in its configuration.
+"""The generator that makes a site of the documentation, found by its configuration, and its rules for pages and links.
 
-YAML is read as data: tags such as ``!ENV`` and ``!!python/name`` are never followed. From configuration that is a
-program (Docusaurus, VitePress) only plain strings are read.
+YAML is read as data: tags such as ``!ENV`` and ``!!python/name`` are never executed. If the configuration is a program
+(Docusaurus, VitePress), only plain strings are read from it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ _SCRIPTS = (".js", ".ts", ".mjs", ".mts", ".cjs", ".cts", ".json")
 _EVERY_SLUG: tuple[Slugs, ...] = ("github", "mkdocs", "hugo", "vitepress")
 _SITE_FOLDERS = ("website", "site", "www")
 """Folders beside the documentation that often have Docusaurus's configuration."""
-_HUGO = frozenset(
-    ("hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml", "config")
-)
-"""Files of Hugo, and its folder, beside the folder ``content``."""
+_HUGO = frozenset({"hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml"})
+"""Configuration files of Hugo beside its folder ``content``. They may also be in ``config/_default``."""
 _OTHERS = frozenset(
     """
     conf.py book.toml _config.yml astro.config.mjs astro.config.ts astro.config.js antora.yml .gitbook.yaml
@@ -42,15 +40,15 @@ _OTHERS = frozenset(
     velite.config.ts source.config.ts Doxyfile _toc.yml myst.yml
     """.split()  # noqa: SIM905 - easier to read than a list of quoted words
 )
-"""Files of generators whose links are not known here."""
+"""Files of generators whose rules for links are not implemented."""
 _MYST = frozenset({"conf.py", "_toc.yml", "myst.yml"})
-"""Those of Sphinx, Jupyter Book and MyST."""
+"""Files of Sphinx, Jupyter Book and MyST."""
 _WRITERSIDE = frozenset({"writerside.cfg", "project.ihp"})
 _GITHUB_WIKI = frozenset({"Home.md", "_Sidebar.md"})
 _ZOLA = re.compile(r"^base_url\s*=", re.M)
-"""In ``config.toml``, which is a file of Hugo too."""
+"""A key of Zola in ``config.toml``, a name that Hugo has too."""
 MAX_DEPTH_BELOW = 3
-"""Folders below the documentation folder in which a site that has most of its pages is looked for."""
+"""Depth of folders below the documentation folder in which the configuration of a site is searched."""
 _MAKES_NO_PAGES = frozenset(
     """
     anvil autorefs awesome-nav awesome-pages bibtex charts ezlinks exclude exclude-search git-authors
@@ -62,7 +60,7 @@ _MAKES_NO_PAGES = frozenset(
     typeset ultralytics wikilinks with-pdf
     """.split()  # noqa: SIM905 - easier to read than a list of quoted words
 )
-"""Plugins of MkDocs that add no page to a site."""
+"""Plugins of MkDocs that add no pages. Any other plugin may."""
 _AUTOREFS = frozenset({"autorefs", "mkdocstrings"})
 _WIKI_LINKS = re.compile(r"wikilinks|roamlinks|ezlinks|obsidian", re.I)
 _SETTING = r"\b%s\s*:\s*(?:'([^'\n]*)'|\"([^\"\n]*)\")"
@@ -71,7 +69,7 @@ _MACROS = re.compile(r"\{\{|\{%")
 _IDENTIFIERS = re.compile(r"^[ \t]*:::[ \t]+[\w.]+", re.M)
 _MDX = re.compile(r"^import\s[^\n]*\.mdx?[\"']|<!--\s*@include|^[ \t]*:::include|<[A-Z][\w.]*", re.M)
 _COMMENT = re.compile(r"<!--")
-"""A hook of the site may replace it."""
+"""A comment, which a hook of the site may replace."""
 _TABS = re.compile(r"^[ \t]*===[!+]? ?[\"']", re.M)
 _DOCSIFY = re.compile(r"\$docsify\b")
 _EXDOC = re.compile(r"\bextras\s*:|\bex_doc\b")
@@ -79,46 +77,45 @@ _GITHUB_DYNAMIC = re.compile(r"\{%|<!--\s*@include|^import\s[^\n]*\.mdx?[\"']|^`
 
 
 def site_rules(files: FileTree, options: SiteOptions, pages: Collection[str] = ()) -> SiteRules:
-    """The rules of the documentation's site: from ``[site]``, else from a configuration file near the folder.
-
-    ``pages``: the paths of its pages, of which most may be those of a site inside the folder.
-    """
+    """The rules of the documentation's site, by the table ``[site]``, else by a configuration file in the documentation
+    folder or above it, else in a folder below that has most ``pages`` (the paths of all pages)."""
     is_configured = options.url or options.rule != SiteOptions().rule
     generator_of_rule = _GENERATORS[options.rule] if is_configured else None
-    if (rules := _found(files, files.ancestors(), generator_of_rule)) is not None:
+    if (rules := _first_rules(files, files.ancestors(), generator_of_rule)) is not None:
         return replace(rules, rule=options.rule) if is_configured and rules.generator == "mkdocs" else rules
-    folders = _folders(pages)
-    most = [folder for folder, count in folders.items() if 2 * count > len(pages)]
-    if generator_of_rule is None and (below := next(_sites_below(files, most), None)) is not None:
-        # Its site is not that of the whole documentation folder, so only links to files say what they mean.
+    page_counts = _page_counts(pages)
+    main_folders = [folder for folder, count in page_counts.items() if 2 * count > len(pages)]
+    if generator_of_rule is None and (below := next(_sites_below(files, main_folders), None)) is not None:
+        # Some pages are outside of this site, so its rules for addresses do not hold: only links to files are resolved.
         inner, rules = below
         return rules if rules.generator == "unknown" else replace(unknown(files), inner=inner)
     if generator_of_rule is None or generator_of_rule == "github":
         names_above = {name for folder in files.ancestors() for name in files.names(folder) or ()}
         rules = SiteRules(
-            # Of a repository with a site in one of its folders, the pages there have the anchors of that site.
-            slugs=("github",) if generator_of_rule or not any(_sites_below(files, folders)) else _EVERY_SLUG,
+            # If a folder has a site of its own, the pages in it have anchors in the style of that site.
+            slugs=("github",) if generator_of_rule or not any(_sites_below(files, page_counts)) else _EVERY_SLUG,
             dynamic=_GITHUB_DYNAMIC,
         )
         is_wiki = ".obsidian" in names_above or not _GITHUB_WIKI.isdisjoint(files.names(files.docs) or ())
         return wiki(rules) if is_wiki else rules
     if generator_of_rule == "unknown":
         return unknown(files)
-    return replace(_plain(files, generator_of_rule), rule=options.rule)
+    return replace(_default_rules(files, generator_of_rule), rule=options.rule)
 
 
 def wiki(rules: SiteRules) -> SiteRules:
-    """The rules of a wiki or a vault of notes: the program lists all pages, and finds each in any folder."""
+    """The rules changed for a wiki or a vault of notes. Its program lists all pages, so there are no orphans, and finds
+    a page by its name in any folder."""
     return replace(rules, wiki=True, by_name=True, silent=rules.silent | {"orphan-page"})
 
 
-def _other(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
-    """The rules of a generator whose links are not known, if a file in ``folder`` is one of its."""
+def _rules_of_others(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
+    """The rules for a generator whose links are not known, if ``folder`` has its configuration. ``names``: name in the
+    folder -> whether it is a folder."""
     is_exdoc = names.get("mix.exs") is False and _EXDOC.search(files.read(join(folder, "mix.exs")) or "")
     if is_exdoc or not _WRITERSIDE.isdisjoint(names):
         return replace(unknown(files), by_name=True)
-    is_hugo = not _HUGO.isdisjoint(names) and f"{files.docs}/".startswith(f"{join(folder, 'content')}/")
-    if is_hugo or not _OTHERS.isdisjoint(names) or _is_zola(files, folder, names):
+    if _is_hugo(files, folder, names) or not _OTHERS.isdisjoint(names) or _is_zola(files, folder, names):
         return replace(unknown(files), labels=not _MYST.isdisjoint(names))
     if folder == files.docs and names.get("index.html") is False:
         text = files.read(join(folder, "index.html")) or ""
@@ -127,12 +124,18 @@ def _other(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules
     return None
 
 
+def _is_hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
+    if not f"{files.docs}/".startswith(f"{join(folder, 'content')}/"):
+        return False
+    return not _HUGO.isdisjoint(names) or "_default" in (files.names(join(folder, "config")) or ())
+
+
 def _is_zola(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
     return "config.toml" in names and _ZOLA.search(files.read(join(folder, "config.toml")) or "") is not None
 
 
-def _folders(pages: Iterable[str]) -> Counter[str]:
-    """The number of pages below each folder in which a site is looked for."""
+def _page_counts(pages: Iterable[str]) -> Counter[str]:
+    """Folder -> number of pages below it, for folders up to :data:`MAX_DEPTH_BELOW`."""
     return Counter(
         "/".join(folders[:depth])
         for folders in (path.split("/")[:-1] for path in pages)
@@ -140,28 +143,28 @@ def _folders(pages: Iterable[str]) -> Counter[str]:
     )
 
 
-def _found(files: FileTree, folders: Iterable[str], generator: Generator | None = None) -> SiteRules | None:
-    """The rules by the first configuration in some folders, of any generator or only of one."""
+def _first_rules(files: FileTree, folders: Iterable[str], generator: Generator | None = None) -> SiteRules | None:
+    """The rules by the first configuration in ``folders``: that of any generator, or only of ``generator``."""
     for folder in folders:
         names = files.names(folder) or {}
-        for known, read in _READERS:
-            if generator in (None, known) and (rules := read(files, folder, names)) is not None:
+        for reader_generator, read in _READERS:
+            if generator in (None, reader_generator) and (rules := read(files, folder, names)) is not None:
                 return rules
-        if generator is None and (other := _other(files, folder, names)) is not None:
-            return other
+        if generator is None and (rules := _rules_of_others(files, folder, names)) is not None:
+            return rules
     return None
 
 
 def _sites_below(files: FileTree, folders: Iterable[str]) -> Iterator[tuple[str, SiteRules]]:
-    """The folders below the documentation folder of which a generator makes a site, and their rules."""
+    """(folder below the documentation folder, rules of its site) for each of ``folders`` that a generator reads."""
     for inner in sorted(filter(None, folders)):
         inside = files.at(join(files.docs, inner))
-        if (rules := _found(inside, inside.ancestors())) is not None:
+        if (rules := _first_rules(inside, inside.ancestors())) is not None:
             yield inner, rules
 
 
-def _plain(files: FileTree, generator: Generator) -> SiteRules:
-    """A site without a readable configuration."""
+def _default_rules(files: FileTree, generator: Generator) -> SiteRules:
+    """The rules for a site whose configuration is missing or cannot be read."""
     slugs = {"mkdocs": ("mkdocs", "github"), "vitepress": ("vitepress",)}
     return SiteRules(
         generator,
@@ -177,16 +180,15 @@ def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
 
 
 def unknown(files: FileTree) -> SiteRules:
-    """A site of a generator whose links are not known: only links to files say what they mean."""
-    rules = _plain(files, "unknown")
-    return replace(rules, rule=None, slugs=_EVERY_SLUG)
+    """The rules for a generator whose links are not known: only links to files are resolved."""
+    return replace(_default_rules(files, "unknown"), rule=None, slugs=_EVERY_SLUG)
 
 
 # --- MkDocs --------------------------------------------------------------------------------------------------------
 
 
 def _yaml(text: str | None) -> dict[str, Any] | None:
-    """The mapping in a YAML file; None for anything else, and for hostile or unreadable YAML."""
+    """The mapping in a YAML text. None if it is no mapping or cannot be read safely."""
     if text is None:
         return None
     try:
@@ -203,7 +205,7 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
     read = {name: _yaml(files.read(posixpath.join(folder, name))) for name in configs}
     loaded = {name: config or {} for name, config in read.items()}
     if None in read.values():
-        return replace(_plain(files, "mkdocs"), generates=True)
+        return replace(_default_rules(files, "mkdocs"), generates=True)
     main = next((name for name in ("properdocs.yml", "mkdocs.yml", "mkdocs.yaml") if name in loaded), None)
     docs_dirs = {str(config["docs_dir"]) for config in loaded.values() if "docs_dir" in config} or {"docs"}
     contents = {posixpath.normpath(posixpath.join(folder, docs_dir)) for docs_dir in docs_dirs}
@@ -215,7 +217,7 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
 
 
 def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[str, Any]]) -> SiteRules:
-    """The rules of a site with pages in ``content``. ``whole``: its configurations; the first with a key counts."""
+    """The rules of a site with pages in ``content``. ``whole``: its configurations. The first one with a key counts."""
 
     def first(key: str) -> Any:
         return next((config[key] for config in whole if config.get(key) is not None), None)
@@ -232,7 +234,7 @@ def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[s
     toc = extensions.get("toc", {})
     silent = set()
     if has_autorefs or hooks or extensions.get("pymdownx.snippets", {}).get("auto_append"):
-        silent.add("undefined-reference")  # a plugin, a hook or an appended file may define the label
+        silent.add("undefined-reference")  # they may define the label
     if extensions.get("pymdownx.highlight", {}).get("default_lang"):
         silent.add("fence-without-language")
     return SiteRules(
@@ -259,7 +261,7 @@ def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[s
 
 
 def _ignore_lines(configs: list[dict[str, Any]], *keys: str) -> Iterator[str]:
-    """The globs of settings in the form of a .gitignore."""
+    """The globs in settings that are written as a .gitignore. Negated ones are left out."""
     for config in configs:
         for key in keys:
             for line in map(str.strip, str(config.get(key) or "").splitlines()):
@@ -272,7 +274,7 @@ def _blog_folder(options: Mapping[str, Any]) -> str:
 
 
 def _with_parents(loaded: Mapping[str, dict[str, Any]], main: str) -> list[dict[str, Any]]:
-    """A configuration and those that it inherits from, the nearest first."""
+    """The configuration ``main`` and those that it inherits from, the nearest first."""
     chain = [main]
     while isinstance(parent := loaded[chain[-1]].get("INHERIT"), str):
         name = posixpath.normpath(parent)
@@ -283,7 +285,7 @@ def _with_parents(loaded: Mapping[str, dict[str, Any]], main: str) -> list[dict[
 
 
 def _named(configs: list[dict[str, Any]], key: str) -> dict[str, dict[str, Any]]:
-    """Name -> options of the plugins or extensions, which are a list or a mapping, of all configurations."""
+    """Name -> options of the plugins or extensions of all configurations, which list them or map them."""
     merged: dict[str, dict[str, Any]] = {}
     for listed in (config.get(key) for config in configs):
         for entry in listed if isinstance(listed, list) else [listed]:
@@ -296,7 +298,7 @@ def _named(configs: list[dict[str, Any]], key: str) -> dict[str, dict[str, Any]]
 def _include_folders(
     folder: str, content: str, extensions: Mapping[str, dict[str, Any]], hooks: bool
 ) -> tuple[str, ...] | None:
-    """The folders of included files; None where no extension includes files, or some folders are unknown."""
+    """The folders of included files; None if no extension includes files or a folder is not known."""
     options = extensions.get("pymdownx.snippets")
     if options is None or hooks:
         return (folder, content) if extensions.keys() & {"markdown_include.include", "mdx_include"} else None
@@ -310,6 +312,7 @@ def _include_folders(
 def _mkdocs_nav(
     content: str, configs: list[dict[str, Any]], plugins: Mapping[str, Any]
 ) -> Callable[[str], bool] | None:
+    """A function that says whether the navigation shows a file; None if it shows all or a plugin makes it."""
     navs = [config["nav"] for config in configs if config.get("nav")]
     if not navs or {"literate-nav", "awesome-pages", "awesome-nav", "section-index"} & plugins.keys():
         return None
@@ -330,7 +333,7 @@ def _mkdocs_nav(
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """All texts in nested lists and mappings."""
+    """All strings in nested lists and values of mappings."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -345,7 +348,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
-    """A site in ``folder``; or in one beside the documentation, whose ``path: "../docs"`` names it."""
+    """The rules of a site whose configuration is in ``folder``, or in a folder of it such as ``website`` with
+    ``path: "../docs"``."""
     for site in (folder, *(join(folder, name) for name in _SITE_FOLDERS if names.get(name))):
         inner = files.names(site) or {}
         config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)
@@ -372,7 +376,7 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
 
 
 def _settings(source: str, key: str) -> list[str]:
-    """The paths that a program sets a key to, without slashes at their ends."""
+    """The string values of a key in a program, without slashes at their ends."""
     return [(single or double).strip("/") for single, double in re.findall(_SETTING % key, source)]
 
 
@@ -405,7 +409,7 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
 
 
 def _scripts(files: FileTree, folder: str, depth: int = 2) -> Iterator[str]:
-    """The programs and data in a folder of configuration, without those that it makes or caches."""
+    """The texts of the programs and JSON files in a folder of configuration, without built and cached ones."""
     for name, is_folder in sorted((files.names(folder) or {}).items()):
         if is_folder and depth and name not in ("cache", "dist", "node_modules"):
             yield from _scripts(files, posixpath.join(folder, name), depth - 1)
@@ -417,7 +421,7 @@ def _scripts(files: FileTree, folder: str, depth: int = 2) -> Iterator[str]:
 
 
 def _mdbook(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
-    """A book's links are those of an unknown generator, but for its redirects and the books beside it."""
+    """The rules of a book: those of an unknown generator, with the book's redirects and links to books beside it."""
     text = files.read(posixpath.join(folder, "book.toml")) if "book.toml" in names else None
     try:
         config = data_formats.read_toml(text or "")
@@ -442,4 +446,5 @@ _READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], S
     ("docusaurus", _docusaurus),
     ("unknown", _mdbook),
 )
-"""In the order in which they are asked of a folder: only sites of VitePress have a folder ``.vitepress``."""
+"""The readers in the order in which they examine a folder. VitePress is first, because no other generator has a folder
+``.vitepress``."""

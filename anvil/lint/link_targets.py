@@ -1,6 +1,6 @@
-"""The targets of a page's links, by the rules of the generator of the site.
+"""Targets of a page's links: pages and files of the documentation, by the rules of the site's generator.
 
-A target that only a build of the site can tell (templates, generated pages, other sites) is "unknown", and no finding.
+The target is "unknown", and never a finding, if only a build of the site can tell it: templates, generated pages.
 """
 
 from __future__ import annotations
@@ -28,41 +28,47 @@ GENERATORS: Mapping[Generator, str] = {
     "github": "GitHub",
     "unknown": "a generator whose links are not known: only links to files were examined",
 }
-"""Name of a generator -> what reports call it."""
+"""Generator -> its name in reports."""
 MAX_TARGET_CHARS = 1000
-"""A longer link is not examined."""
+"""The longest link that is examined."""
 _BASE = "https://site.invalid/"
 _INDEX_FILES = ("/index", "/README", "/_index")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
 _BLOCK_ID = re.compile(r"\^[\w-]+(?=[ \t]*$)", re.M)
-"""The name of a paragraph or list item in Obsidian, at its end."""
+"""The id at the end of a paragraph or list item in Obsidian."""
 _MYST_LABEL = re.compile(r"^[ \t]*(?::(?:name|label):[ \t]*(\S+)|\((\S+)\)=)[ \t]*$", re.M)
-"""The name of a directive or of a place in MyST. Its anchor has ``-`` for other characters."""
+"""The label of a directive or of a position in MyST. Its anchor has ``-`` for all but letters and digits."""
 _ADDRESSES_UNKNOWN = frozenset({"docusaurus", "unknown"})
-"""Generators that give pages addresses that only a built site tells: routes, categories, sections, taxonomies."""
+"""Generators with addresses that only a built site tells: routes, categories, sections, taxonomies."""
 
 
 @dataclass(frozen=True)
 class SiteRules:
-    """How a generator makes a site of the documentation folder.
+    """How a generator makes a site of the documentation folder. Paths of folders are relative to the repository's root.
 
-    ``rule``: how addresses follow from paths; None where the generator is not known. ``slugs``: the styles of anchors
-    that its headings may have. ``content``: the folder from the repository's root whose pages begin at
-    ``published_at``, the site's address or only its path, empty if unknown. ``starts``: folders from the root at which
-    a link to a file without ``./`` may also begin. ``assets``: folders from the root whose files the site has at its
-    top. ``strict_absolute``: whether links that begin with ``/`` lead into the content and nowhere else. ``generates``:
-    whether pages may exist that no file holds. ``dynamic``: matches the text of a page whose anchors only a build
-    knows. ``nav``: whether the navigation shows the page at a path from the root; None where it shows all, or that is
-    unknown. ``redirects``: former page -> new page. ``snippets``: folders from the root for included files; None where
-    no extension includes files. ``excluded``: globs of pages, from the content, that the site leaves out. ``filled``:
-    pages, from the content, that the generator fills. ``wiki``: whether ``[[Page]]`` is a link. ``by_name``: whether a
-    link to a page's file names it in any folder. ``labels``: whether a link that is an anchor alone may name a target
-    of any page, or an object that only a build knows, as in MyST. ``beside``: whether a link to a page's file becomes
-    one to HTML that need not come from this content: a redirect, or a page of another book beside this one. ``inner``:
-    the folder of a site that has most pages, from the documentation folder; ``""`` without one. ``silent``: rules that
-    do not apply to this site. ``doubtful``: rules whose findings only a build of the site can confirm, so they are
-    notes.
+    - ``rule``: how addresses follow from paths; None if the generator is not known.
+    - ``slugs``: the styles of anchors that headings may have.
+    - ``content``: the folder with the pages. ``published_at``: its address or path; empty if unknown.
+    - ``starts``: further folders to which a link without ``./`` may be relative.
+    - ``assets``: folders whose files are at the top of the site.
+    - ``strict_absolute``: links that begin with ``/`` always lead into the content.
+    - ``generates``: the site may have pages without a file.
+    - ``dynamic``: a pattern that matches in a page whose anchors only a build knows.
+    - ``nav``: whether the navigation shows the page at a path; None if it shows all pages or is not known.
+    - ``redirects``: former page -> new page.
+    - ``snippets``: the folders of included files; None if no extension includes files.
+    - ``excluded``: globs, relative to the content, of pages that the site leaves out.
+    - ``filled``: pages, relative to the content, whose text the generator makes.
+    - ``wiki``: ``[[Page]]`` is a link.
+    - ``by_name``: a link to the file of a page leads to the page with this name in any folder.
+    - ``labels``: a link that is only an anchor may lead to a label in any page, or to an object that only a build
+      knows, as in MyST.
+    - ``beside``: a link to the file of a page may lead to HTML from elsewhere: a redirect, or a page of another book
+      beside this one.
+    - ``inner``: the folder of a site with most of the pages, relative to the documentation folder; ``""`` without one.
+    - ``silent``: lint rules that do not apply to this site.
+    - ``doubtful``: lint rules whose findings only a build can confirm, so they are notes.
     """
 
     generator: Generator = "github"
@@ -90,11 +96,11 @@ class SiteRules:
 
 
 class LinkTarget(NamedTuple):
-    """The target of a link. ``page``: the path of a page of the documentation, for the kind ``page``.
+    """The target of a link.
 
-    ``missing``: it does not exist; ``reason`` says what was expected where, and ``file`` is the path from the root at
-    which a file was expected, if the link names one. ``unknown``: only a build of the site can tell; of a folder that
-    GitHub lists, ``file`` is its path.
+    ``page``: the path of the page, for the kind ``page``. ``reason``: what is missing, for the kind ``missing``.
+    ``file``: the path from the repository's root of the missing file, or of a folder that GitHub lists (kind
+    ``unknown``).
     """
 
     kind: Literal["page", "file", "external", "unknown", "missing"]
@@ -110,26 +116,29 @@ FILE = LinkTarget("file")
 
 
 class Site:
-    """The pages of a documentation folder, by path and by address, and the links between them."""
+    """The pages of a documentation folder by path, address and name, and the targets of their links."""
 
     def __init__(self, pages: Mapping[str, LintPage], rules: SiteRules, files: FileTree) -> None:
         self.pages = pages
         self.rules = rules
         self.files = files
-        self.base = re.sub(r"^https?://[^/]+", "", rules.published_at).strip("/")  # the path of the site on its host
+        self.base = re.sub(r"^https?://[^/]+", "", rules.published_at).strip("/")
+        """The path of the site on its host."""
         self.addresses: dict[str, str] = {}
-        self._own: dict[str, str] = {}
+        """Canonical address -> path of a page."""
+        self._address_of: dict[str, str] = {}
         self._by_name: dict[str, list[str]] = {}
         self._page_files: dict[str, LinkTarget | None] = {}
         for path, page in pages.items():
             self._by_name.setdefault(posixpath.basename(path).casefold(), []).append(path)
             address = self._address(path, page)
             if address is not None:
-                self._own[path] = address
+                self._address_of[path] = address
                 self.addresses.setdefault(self._canonical(address), path)
 
     def _address(self, path: str, page: LintPage) -> str | None:
-        """The path of a page below the site's top, without leading slash; None where the site has no such page."""
+        """The address of a page within the site, without leading slash; None if the site does not have the page or the
+        generator is not known."""
         if self.rules.rule is None:
             return None
         inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
@@ -139,9 +148,9 @@ class Site:
         return None if address is None else unquote(address.removeprefix(_BASE))
 
     def _canonical(self, address: str) -> str:
-        """One spelling of an address: without slashes at its ends, ``index`` and ``.html``."""
-        bare = address.strip("/").removesuffix(".html")
-        return "" if bare == "index" else bare.removesuffix("/index")
+        """The spelling of an address without slashes at its ends, ``index`` and ``.html``."""
+        stem = address.strip("/").removesuffix(".html")
+        return "" if stem == "index" else stem.removesuffix("/index")
 
     def is_excluded(self, path: str) -> bool:
         """Whether the site leaves the page out."""
@@ -149,21 +158,22 @@ class Site:
         return inside is not None and any(patterns.matches(pattern, inside) for pattern in self.rules.excluded)
 
     def named(self, name: str) -> list[str]:
-        """The pages whose file has this name, with or without its ending, in upper or lower case."""
-        spelled = (f"{name}{ending}".casefold() for ending in ("", *PAGE_ENDINGS))
-        return [path for each in spelled for path in self._by_name.get(each, ())]
+        """The pages whose file has this name, with or without its ending. Upper and lower case are equal."""
+        spellings = (f"{name}{ending}".casefold() for ending in ("", *PAGE_ENDINGS))
+        return [path for spelling in spellings for path in self._by_name.get(spelling, ())]
 
     def may_be_built(self, file: str) -> bool:
-        """Whether git ignores a path inside the repository, or the page that it names: the build may make that."""
+        """Whether git ignores a file of the repository or the page that it names. A build may make such a file."""
         return bool(file) and not file.startswith("../") and any(map(self.files.is_ignored, (file, *_page_names(file))))
 
     def shown(self, file: str) -> str:
-        """A path from the root as people read it: from the documentation folder."""
+        """A path relative to the documentation folder, for messages."""
         return posixpath.relpath(file, self.files.docs or ".")
 
     # --- links -----------------------------------------------------------------------------------------------------
 
     def resolve(self, page: LintPage, link: Link) -> LinkTarget:
+        """The target of a link in a page."""
         if link.kind == "wiki":
             return self._wiki(page, link.target) if self.rules.wiki else UNKNOWN
         written = link.target
@@ -184,7 +194,7 @@ class Site:
         return self._relative(page, path, fragment, link)
 
     def _at(self, file: str, fragment: str) -> LinkTarget | None:
-        """The page or file at a normal path from the root; None for nothing and for folders."""
+        """The page or file at a normalized path from the root; None if there is neither."""
         inside = _inside(file, self.files.docs)
         if inside is not None and inside in self.pages:
             return LinkTarget("page", inside, fragment)
@@ -198,7 +208,7 @@ class Site:
         return next((FILE for folder in self.rules.assets if self.files.kind(join(folder, path)) is not None), None)
 
     def _as_page_file(self, file: str, fragment: str) -> LinkTarget | None:
-        """The page whose file is at ``file`` but for its ending, or that is the index of the folder ``file``."""
+        """The page whose path without ending is ``file``, or the index page of the folder ``file``."""
         if file not in self._page_files:
             candidates = (self._at(posixpath.normpath(name), "") for name in _page_names(file))
             self._page_files[file] = next((target for target in candidates if target is not None), None)
@@ -206,7 +216,7 @@ class Site:
         return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
 
     def _absolute(self, path: str, fragment: str) -> LinkTarget:
-        """A link that begins with ``/``; ``path`` without it."""
+        """The target of a link that begins with ``/``. ``path``: the link without it."""
         rules = self.rules
         within_base = bool(self.base) and f"{path}/".startswith(f"{self.base}/")
         inside = path[len(self.base) :].lstrip("/") if within_base else path
@@ -228,19 +238,19 @@ class Site:
         return UNKNOWN
 
     def _relative(self, page: LintPage, path: str, fragment: str, link: Link) -> LinkTarget:
+        """The target of a link without ``/`` at its begin."""
         rules = self.rules
-        own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
-        file = posixpath.normpath(join(own, path))
+        folder = posixpath.dirname(posixpath.join(self.files.docs, page.path))
+        file = posixpath.normpath(join(folder, path))
         if path.startswith("@site/"):
             site = posixpath.dirname(rules.assets[0]) if rules.generator == "docusaurus" and rules.assets else None
             kind = None if site is None else self.files.kind(posixpath.normpath(join(site, path[6:])))
             return FILE if kind or site is None else LinkTarget("missing", "", fragment, f"there is no {path}")
         if path.startswith(("@", "~")):
             return UNKNOWN  # an alias of a bundler
-        starts = () if path.startswith(("./", "../")) else self.rules.starts
-        files = [file, *(posixpath.normpath(join(start, path)) for start in starts)]
-        at = None if path.endswith("/") else [self._at(each, fragment) for each in files]
-        target = next(filter(None, at or ()), None)
+        starts = () if path.startswith(("./", "../")) else rules.starts
+        candidates = [] if path.endswith("/") else [file, *(posixpath.normpath(join(start, path)) for start in starts)]
+        target = next(filter(None, (self._at(candidate, fragment) for candidate in candidates)), None)
         if target is not None:
             if target.kind != "file" or not self._is_outside(file) or rules.generator not in ("mkdocs", "vitepress"):
                 return target
@@ -260,7 +270,7 @@ class Site:
         return LinkTarget("missing", "", fragment, absence, file)
 
     def pages_behind(self, target: LinkTarget) -> Collection[str]:
-        """The pages that a link shows: its page, or those that GitHub lists for a folder without a README."""
+        """The pages that a link leads to: one page, or all that GitHub lists for a folder without a README."""
         if target.kind != "unknown" or not target.file:
             return [target.page] if target.kind == "page" else []
         folder = _inside(target.file, self.files.docs)
@@ -268,10 +278,10 @@ class Site:
         return [] if any(posixpath.basename(path).lower().startswith("readme.") for path in inside) else inside
 
     def _absence(self, path: str, file: str, link: Link) -> str | None:
-        """What a relative link names that is not there; None where the site may have it all the same."""
+        """What is missing for a relative link; None if the site may have its target all the same."""
         rules = self.rules
         if file.startswith("../") or file == "..":
-            return None  # out of the repository
+            return None  # outside of the repository
         if rules.wiki and rules.by_name and posixpath.splitext(path)[1] and not path.lower().endswith(PAGE_ENDINGS):
             return None  # an attachment, which may be in any folder
         if rules.beside and (self._is_outside(file) or _inside(file, rules.content) in rules.redirects):
@@ -293,8 +303,8 @@ class Site:
 
     def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> LinkTarget | None:
         """The target of a link without a page's ending: by addresses, as in a browser, or by file names."""
-        if self.rules.generator != "github" and (address := self._own.get(page.path)) is not None:
-            # A host may add a final slash, or take it away. VitePress' links do not expect that.
+        if self.rules.generator != "github" and (address := self._address_of.get(page.path)) is not None:
+            # A host may add or remove the final slash. Links of VitePress do not expect that.
             others = {address.rstrip("/"), address.rstrip("/") + "/"} if self.rules.generator != "vitepress" else set()
             for form in sorted({address, *others}):
                 joined = unquote(urljoin(_BASE + form, path)).removeprefix(_BASE).partition("#")[0]
@@ -307,24 +317,27 @@ class Site:
         return self._as_page_file(file, fragment) if is_by_name else None
 
     def _is_unknowable(self, file: str) -> bool:
-        """Whether a relative link may lead to a page that only a generator makes: there is one without its ending, so
-        another tool than GitHub makes the site; or a dynamic route is beside it, such as VitePress' ``[name].md``."""
+        """Whether a relative link may lead to a page that only a generator makes.
+
+        A page without its ending means that another tool than GitHub makes the site. A file such as ``[name].md`` is a
+        dynamic route of VitePress, which makes pages beside it.
+        """
         is_of_tool = self.rules.generator == "github" and self._as_page_file(file, "") is not None
         return is_of_tool or any(name.startswith("[") for name in self.files.names(posixpath.dirname(file)) or ())
 
     def _wiki(self, page: LintPage, written: str) -> LinkTarget:
-        """``[[Page]]`` and ``[[Page#Heading]]``: a page by its path or its name, blanks as ``-`` or ``_`` too."""
+        """The target of ``[[Page]]`` or ``[[Page#Heading]]``: a page by its path or its name, in which ``-`` or ``_``
+        may stand for a space."""
         name, *headings = written.split("#")
         name, fragment = name.strip().rstrip("\\"), headings[-1] if headings else ""  # "Page#Heading#Heading below"
         if not name:
             return LinkTarget("page", page.path, fragment)
-        own = posixpath.dirname(page.path)
-        for spelled in (name, name.replace(" ", "-"), name.replace(" ", "_")):
-            for start in (own, ""):
-                file = posixpath.normpath(join(self.files.docs, join(start, spelled.lstrip("/"))))
+        for spelling in (name, name.replace(" ", "-"), name.replace(" ", "_")):
+            for start in (posixpath.dirname(page.path), ""):
+                file = posixpath.normpath(join(self.files.docs, join(start, spelling.lstrip("/"))))
                 if target := self._at(file, fragment) or self._as_page_file(file, fragment):
                     return target
-            if pages := self.named(posixpath.basename(spelled)):
+            if pages := self.named(posixpath.basename(spelling)):
                 return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
         if posixpath.splitext(name)[1] and not name.lower().endswith(PAGE_ENDINGS):
             return UNKNOWN  # an attachment, which may be in any folder
@@ -334,30 +347,30 @@ class Site:
 
 
 def is_inside(target: str) -> bool:
-    """Whether a link may lead to a page or file of the documentation, as far as its text tells."""
+    """Whether a link may lead to a page or file of the documentation: it is no address and not too long."""
     return 0 < len(target) <= MAX_TARGET_CHARS and not _SCHEME.match(target)
 
 
 def _page_names(file: str) -> Iterator[str]:
-    """The files that a page may have whose path, but for its ending, is ``file``."""
-    bare = file.removesuffix(".html").rstrip("/")
-    return (f"{bare}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES))
+    """The paths that the file of a page may have if its path without ending is ``file``."""
+    stem = file.removesuffix(".html").rstrip("/")
+    return (f"{stem}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES))
 
 
 def _inside(file: str, folder: str) -> str | None:
-    """A path from the root as one from a folder; None for what is elsewhere."""
+    """The path relative to a folder of a path from the root; None if it is not in the folder."""
     if not folder:
         return file
     return file[len(folder) + 1 :] if file.startswith(f"{folder}/") else None
 
 
 def join(folder: str, path: str) -> str:
-    """A path in a folder; ``""`` for the root."""
+    """The path of ``path`` in a folder, which is ``""`` for the root."""
     return f"{folder}/{path}" if folder else path
 
 
 def anchors_of(site: Site, page: LintPage) -> frozenset[str]:
-    """The anchors of a page in the styles of the site."""
+    """The anchors of a page, in all styles that the site's rules name."""
     anchors = frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
     if site.rules.wiki:
         anchors |= frozenset(_BLOCK_ID.findall(page.references.text))

@@ -1,4 +1,4 @@
-"""A page for the rules: its headings, anchors, references, and the lines of its file."""
+"""A page as the linter's rules see it: headings, anchors, links, lines of its file, and comments that silence rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPENING_MARKS = re.compile(r"[ \t]*#+")
 
 
 class PageHeading(NamedTuple):
-    """A top-level heading: its line in the page's text, its level and its plain text."""
+    """A heading that begins a section. ``line``: its line in the page's text. ``title``: its plain text."""
 
     line: int
     level: int
@@ -28,11 +28,13 @@ class PageHeading(NamedTuple):
 
 @dataclass
 class LintPage:
-    """A page. Lines of ``references`` are lines of its text, which begins at line ``first_line`` of its file.
+    """A page of the documentation.
 
-    ``headings``: the top-level ones. ``stored_anchors``: those that the index knows from the published page.
-    ``inserted``: (line of the file, lines of other files that follow it), in order. ``included``: those files, from the
-    root. ``missing_includes``: (line of the file, path, candidates from the root).
+    ``references``: the links, fences, ids and so on of its text. Their lines are lines of the text, which begins at
+    line ``first_line`` of the file. ``headings``: the headings that begin a section. ``inserted``: (line of the file,
+    number of lines of included files that follow it), in order. ``included``: the included files, from the repository's
+    root. ``missing_includes``: (line of the file, path, candidates from the root). ``stored_anchors``: anchors that the
+    index has from the published page.
     """
 
     path: str
@@ -50,28 +52,29 @@ class LintPage:
         """The line of the file for a line of the text; None for a line of an included file."""
         line += self.first_line - 1
         source = source_line(line, self.inserted)
-        return None if source == source_line(line - 1, self.inserted) else source  # included lines have one number
+        # included lines have the number of the line that includes them
+        return None if source == source_line(line - 1, self.inserted) else source
 
     def anchors(self, style: Slugs) -> dict[str, int]:
-        """Anchor -> line of its heading; 0 for the id of another element."""
+        """Anchor -> line of its heading; 0 for an anchor that is not of a heading."""
         lines_by_anchor = self._anchors.get(style)
         if lines_by_anchor is None:
             lines_by_anchor = self._anchors[style] = dict.fromkeys(self.references.ids | self.stored_anchors, 0)
             headings = self.all_headings()
-            slugs = Anchors(style, {own for _, _, own in headings if own})
-            for line, title, own in headings:
-                lines_by_anchor[own or slugs.claim(title)] = line
+            slugs = Anchors(style, {own_id for _, _, own_id in headings if own_id})
+            for line, title, own_id in headings:
+                lines_by_anchor[own_id or slugs.claim(title)] = line
         return lines_by_anchor
 
     def all_headings(self) -> list[tuple[int, str, str]]:
-        """(line, plain text, own id or ``""``) of every heading, nested ones too, in order."""
+        """(line, plain text, own id or ``""``) of every heading in order, also of those in lists and quotes."""
         rows = [(line, "" if title == UNTITLED else title, self.own_id(line)) for line, _, title in self.headings]
-        top = {line for line, _, _ in rows}
-        nested = [(line, title, own) for line, _, title, own in self.references.headings if line not in top]
+        lines = {line for line, _, _ in rows}
+        nested = [(line, title, own_id) for line, _, title, own_id in self.references.headings if line not in lines]
         return sorted(rows + nested) if nested else rows
 
     def own_id(self, line: int) -> str:
-        """The id in the heading at a line, such as ``{#id}``, or ``""``."""
+        """The id that the heading at a line sets, such as ``{#id}``; else ``""``."""
         source = self.references.line_text(line).rstrip()
         return attributes(_OPENING_MARKS.sub("", source, count=1))[1] if "}" in source[-12:] else ""
 
@@ -83,7 +86,8 @@ class LintPage:
 
 
 class Silence(NamedTuple):
-    """Lines of a file, both inclusive, in which a rule is silent; ``last`` infinite: to the end of the page."""
+    """A range of lines of a file, both inclusive, in which a rule reports nothing. ``last`` is infinite for the rest of
+    the page."""
 
     first: int
     last: float
@@ -91,7 +95,7 @@ class Silence(NamedTuple):
 
 
 def silences(page: LintPage) -> list[Silence]:
-    """The rules that the comments of a page silence, with the lines of its file."""
+    """The ranges in which comments of a page silence rules."""
     spans: list[Silence] = []
     opened: dict[str, int] = {}
     for directive in page.references.directives:
@@ -109,8 +113,8 @@ def silences(page: LintPage) -> list[Silence]:
     return spans + [Silence(line, math.inf, rule) for rule, line in opened.items()]
 
 
-def unknown(page: LintPage) -> Iterator[tuple[int, str]]:
-    """(line of the text, message) of each comment that names no rule or no action."""
+def invalid_directives(page: LintPage) -> Iterator[tuple[int, str]]:
+    """(line of the text, message) for each comment to the linter whose rule or action does not exist."""
     for directive in page.references.directives:
         if directive.action not in ("disable", "enable", "disable-next-line"):
             actions = "anvil-lint-disable, anvil-lint-enable or anvil-lint-disable-next-line"
@@ -122,6 +126,6 @@ def unknown(page: LintPage) -> Iterator[tuple[int, str]]:
 
 
 def closest(name: str) -> str:
-    """A sentence for a rule that does not exist: the closest name, or all names."""
+    """A sentence with the rule whose name is closest, or with all names."""
     near = closest_names(name, RULE_NAMES, cutoff=0.5)
     return f"Did you mean {near[0]!r}?" if near else f"The rules: {', '.join(RULE_NAMES)}."

@@ -1,4 +1,4 @@
-"""Lint a documentation folder: apply the rules to its pages, with their index, the site's configuration and git."""
+"""A run of the linter: all rules are applied to the pages of a folder, with their index, the site's rules and git."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 MAX_PAIRS = 200
 """Pairs of near duplicates in a report."""
 MAX_NAMED_PAGES = 5
-"""Pages that could not be read and are named; the others are counted."""
+"""Unreadable pages that a report names. The others are counted."""
 MAX_PAGE_BYTES = 50_000_000
-"""Bytes of the largest page of a site whose links are read."""
+"""The largest HTML file of a site whose links are read."""
 MAX_FILES_AROUND = 50
-"""Markdown files above the documentation folder whose links are read."""
+"""Markdown files in folders above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
 NO_VECTORS = "near-duplicate compared equal text only: the index has no vectors. Build it with an embedding provider."
 STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run '{build}'."
@@ -50,23 +50,21 @@ OTHER_TOOL = (
 )
 INNER_SITE = "Most pages are those of a site in {folder}. To resolve links as its generator does, name this folder."
 MIN_CHANGED_LINKS = 20
-"""Broken links to pages from which more than a quarter of all means that the generator changes links."""
+"""If at least so many links to pages are broken, and more than a quarter of all, the generator may change links."""
 CHANGED_LINKS = (
     "{broken:,} of {links} to pages lead to no file: the tool that shows the pages may change links, or make a page "
     "when it is opened. What is found of links and anchors is a note."
 )
 MIN_WIKI_LINKS = 5
-"""Links such as ``[[Page]]`` from which most must name a page, where no file says what makes the site."""
+"""Links such as ``[[Page]]`` in a folder without configuration. If most of at least so many name a page, it is a
+wiki."""
 LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
 
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One thing that is wrong in a page.
-
-    ``path``: the page, from the documentation folder. ``line``: 1-based, in the source file. ``message``: one or two
-    sentences for people.
-    """
+    """A fault in a page. ``path``: the page, relative to the documentation folder. ``line``: the line in its source
+    file, from 1. ``message``: one or two sentences."""
 
     rule: str
     level: Level
@@ -77,11 +75,12 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What was found in ``pages`` pages, by path and line.
+    """The findings of a run, by path and line.
 
-    ``suppressed``: how many findings comments in the pages silence. ``generator``: whose rules the links were resolved
-    by. ``folder``: the documentation folder from the repository's root, POSIX, ``""`` for the same. ``notes``:
-    sentences on what could not be examined. ``looked_up``: whether the built site decided where it shows a link.
+    ``pages``: the number of examined pages. ``suppressed``: the number of findings that comments in the pages silence.
+    ``generator``: its rules were used to resolve links. ``folder``: the documentation folder from the repository's
+    root, POSIX; ``""`` for the root itself. ``notes``: sentences on what could not be examined. ``looked_up``: links
+    were looked up in a built site.
     """
 
     findings: tuple[LintFinding, ...]
@@ -93,7 +92,7 @@ class LintReport:
     looked_up: bool = False
 
     def at_least(self, level: Level) -> tuple[LintFinding, ...]:
-        """The findings of a level and those above."""
+        """The findings of this level and higher ones."""
         lowest = LEVELS.index(level)
         return tuple(finding for finding in self.findings if LEVELS.index(finding.level) >= lowest)
 
@@ -107,11 +106,11 @@ def lint(
     names: Sequence[str] | None = None,
     built: SiteFolder | None = None,
 ) -> LintReport:
-    """Examine the pages of ``source`` by all rules, or those of ``names``; needs no model.
+    """Examine the pages of ``source`` by all rules, or by those in ``names``. Needs no model.
 
-    ``files``: the files around them. ``reader``: their index, if there is one; the headings and vectors of pages that
-    did not change come from it. ``repository`` gives the new paths of moved pages. ``built``: the site of the pages, in
-    which links are looked up.
+    ``files``: the files of the repository. ``reader``: the index of the pages, which has the headings and vectors of
+    unchanged ones. ``repository``: tells the new paths of moved pages. ``built``: the site made of the pages, in which
+    links are looked up. Raises :class:`ConfigError` for a rule that does not exist.
     """
     for name in names or ():
         if name not in RULE_NAMES:
@@ -161,8 +160,8 @@ def lint(
 
 
 def _report(documentation: Documentation, names: Sequence[str] | None, notes: Sequence[str]) -> LintReport:
-    """Apply every rule that is not off, or only ``names``, without the issues that comments in the pages and
-    ``lint.ignore`` silence."""
+    """The report of all rules that are not off, or only of ``names``. Issues that comments or ``lint.ignore`` silence
+    are left out."""
     options, site = documentation.options, documentation.site
     findings: set[LintFinding] = set()
     suppressed = 0
@@ -176,7 +175,7 @@ def _report(documentation: Documentation, names: Sequence[str] | None, notes: Se
             if documentation.is_silent(name, issue):
                 suppressed += 1
                 continue
-            message = " ".join(issue.message.splitlines())  # a link may name a line end as %0A
+            message = " ".join(issue.message.splitlines())  # a link may contain a line end, as %0A
             is_certain = issue.seen or name not in site.rules.doubtful
             findings.add(LintFinding(name, level if is_certain else "note", issue.path, issue.line, message))
     ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
@@ -192,19 +191,19 @@ def _report(documentation: Documentation, names: Sequence[str] | None, notes: Se
 
 
 def _is_wiki(site: Site) -> bool:
-    """Whether ``[[Page]]`` is a link: most of those in the pages name a page."""
+    """Whether ``[[Page]]`` is a link, since most of these in the pages name a page."""
     wiki = Site(site.pages, generator_settings.wiki(site.rules), site.files)
     links = ((page, link) for page in site.pages.values() for link in page.references.links if link.kind == "wiki")
-    found = [wiki.resolve(page, link).kind == "page" for page, link in links]
-    return len(found) >= MIN_WIKI_LINKS and 2 * sum(found) > len(found)
+    is_page = [wiki.resolve(page, link).kind == "page" for page, link in links]
+    return len(is_page) >= MIN_WIKI_LINKS and 2 * sum(is_page) > len(is_page)
 
 
 def _pages(
     source: DocumentSource, paths: Iterable[str], fresh: Collection[str], reader: Reader | None
 ) -> tuple[dict[str, LintPage], list[Skipped]]:
-    """The pages by path, and what cannot be read. ``fresh``: the pages that the index has as they are."""
+    """(path -> page, files that cannot be read). ``fresh``: the pages that did not change since they were indexed."""
     stored = {} if reader is None else {document.file_path: document for document in reader.documents()}
-    # An index of a site has the sections of the HTML, whose lines are not those of the file: it tells anchors alone.
+    # Sections in an index of a site are those of the HTML and have no lines of the file. Only their anchors are used.
     is_of_site = reader is not None and reader.excluded_hashes() is not None
     pages: dict[str, LintPage] = {}
     skipped: list[Skipped] = []
@@ -216,12 +215,13 @@ def _pages(
         row = stored.get(path) if path in fresh else None
         pages[path] = _page(document, None if is_of_site else row, reader)
         if row is not None and is_of_site and reader is not None:
-            pages[path].stored_anchors = frozenset(s.anchor for s in reader.sections(row.id) if s.anchor)
+            anchors = (section.anchor for section in reader.sections(row.id))
+            pages[path].stored_anchors = frozenset(anchor for anchor in anchors if anchor)
     return pages, skipped
 
 
 def _page(document: Document, row: StoredDocument | None, reader: Reader | None) -> LintPage:
-    """A document with its headings: those of the index (``row``), else of the parser."""
+    """The page of a document. ``row``: the document in the index, whose headings are used; else the text is parsed."""
     sections = () if row is None or reader is None or document.inserted else reader.sections(row.id)
     metadata: Mapping[str, object]
     if row is not None and sections and sections[0].start_line:
@@ -249,7 +249,7 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
 
 
 def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[Pair, ...]:
-    """Pairs of near duplicates among the pages that did not change since they were indexed."""
+    """Pairs of similar sections in ``fresh`` pages. Adds to ``notes`` what could not be compared."""
     vectors = None if reader is None else content_health.compared_vectors(reader)
     pairs = content_health.near_duplicates(vectors, MAX_PAIRS)
     build = installation.line([*installation.typed(), "build"])
@@ -259,15 +259,15 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
     if len(fresh) < pages:
         notes.append(STALE.format(pages=counted(pages - len(fresh), "page"), build=build))
 
-    def is_telling(spot: Spot) -> bool:  # it has text in addition to its heading
-        size = spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2])
-        return spot.file_path in fresh and size >= MIN_DUPLICATE_CHARS
+    def is_compared(spot: Spot) -> bool:
+        chars_below_heading = spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2])
+        return spot.file_path in fresh and chars_below_heading >= MIN_DUPLICATE_CHARS
 
-    return tuple(pair for pair in pairs if is_telling(pair.first) and is_telling(pair.second))
+    return tuple(pair for pair in pairs if is_compared(pair.first) and is_compared(pair.second))
 
 
 def _linked_around(site: Site) -> frozenset[str]:
-    """The pages that Markdown files in the folders above the documentation link to, such as a README."""
+    """The pages that Markdown files in folders above the documentation link to, such as a README."""
     files = site.files
     paths = [
         posixpath.join(folder, name)
@@ -286,8 +286,8 @@ def _linked_around(site: Site) -> frozenset[str]:
 
 
 def _built_site(site: SiteFolder) -> BuiltSite:
-    """The site in a folder, read as its index reads it. Raises :class:`SourceError` for a folder without pages."""
-    from anvil.sites import html_tree, reader_processes  # the HTML parser, for built sites only
+    """The pages of a site with their links. Raises :class:`SourceError` if the folder has no pages."""
+    from anvil.sites import html_tree, reader_processes  # the HTML parser, needed for built sites only
     from anvil.sites.html_page import read_links
 
     site.scan()
@@ -296,7 +296,7 @@ def _built_site(site: SiteFolder) -> BuiltSite:
         try:
             pages[path] = read_links(safe_files.data(site.folder / path, MAX_PAGE_BYTES), site.rules())
         except (OSError, html_tree.Unreadable):
-            continue  # it counts as missing from the site that the index has
+            continue  # the site counts as if it did not have this file
     sources = {path: page.file for path, page in site.pages().items() if page.file in pages}
     has_file = functools.partial(reader_processes.is_inside, site.folder)
     return BuiltSite(pages, sources, has_file, urlsplit(site.url()).path or None)

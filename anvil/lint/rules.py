@@ -1,4 +1,4 @@
-"""The rules: each examines all pages of a documentation folder and yields issues."""
+"""The linter's rules: one function for each, which examines all pages and yields issues."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
 from anvil.wording import closest_names, counted, shown
 
 MAX_QUOTED_CHARS = 120
-"""Characters of a text that a message repeats."""
+"""Characters of a quoted text in a message."""
 MAX_PLACES = 3
-"""Places of equal text in a message."""
+"""Sections with the same text that a message names."""
 MIN_ORPHANS = 10
-"""Orphans from which a third of all pages means that another tool makes the site."""
+"""If at least so many pages are orphans, and more than a third of all, another tool makes the site."""
 MAX_CLOSE_ANCHORS = 2000
-"""Anchors among which the closest one is searched."""
+"""Anchors that are compared to find the closest one."""
 MAX_EDITION_CHARS = 12
-"""Characters of a folder that may be a language or a version."""
+"""The longest name of a folder that may be a language or a version."""
 _BLANK = re.compile(r"[\s\-*_=]*")
-"""Nothing, thematic breaks, or the line under a heading."""
+"""No text: white space, thematic breaks, or the line under a heading."""
 _MAY_BE_EMPTY = re.compile(r":::|\{[{%]|<[A-Z]|^\W*unreleased\W*$", re.I)
-"""A heading that a plugin or component fills, or that a changelog has for its next entries."""
+"""A heading whose section a plugin or component fills, or the one of a changelog for the next release."""
 _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
-"""Keys in the front matter of pages that a template fills."""
+"""Front matter keys of pages that a template fills."""
 _REDIRECT_KEYS = frozenset({"redirect", "redirect_to", "redirect_url", "redirectTo"})
-"""Keys in the front matter of pages that only lead to others."""
+"""Front matter keys of pages that only lead to others."""
 _START_PAGES = frozenset({"index", "readme", "_index", "summary", "404", "home", "_sidebar", "_footer"})
-"""Names of pages that no page has to link to."""
+"""Names of pages that need no link to them."""
 _SHOWN_BY_GITHUB = frozenset({"license", "contributing", "code_of_conduct", "security", "support", "governance"})
 """Names of pages of a repository to which GitHub's own pages link."""
 _FOUND_BY_NAME = frozenset({"agents", "claude", "gemini", "skill", "copilot-instructions", "changelog"})
@@ -50,17 +50,19 @@ _FOUND_BY_NAME = frozenset({"agents", "claude", "gemini", "skill", "copilot-inst
 _LANGUAGE = re.compile(r"\.(?:[a-z]{2}(?:[-_][a-z]{2,4})?|[^\x00-\x7f]+)(?=\.[a-z]+$)", re.I)
 """The language in the name of a page, as ``.zh-CN`` and ``.中文``."""
 _NUMBER = re.compile(r"_(?=\d+$)")
-"""What Python-Markdown puts before the number of an anchor that is taken, GitHub ``-``. Of a site of MkDocs with a
-function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
+"""The sign before the number of a repeated anchor in Python-Markdown. GitHub has ``-``. Both occur in sites of MkDocs
+that set a ``slugify`` function."""
 _SIGNS_OF_GITBOOK = re.compile(r"usd|less-than-|-greater-than|\.")
-"""What an anchor there has for $, <, > and the dot."""
+"""The signs that anchors of GitBook have for $, <, > and the dot."""
 _CONTRIBUTOR = re.compile("<sub><b>")
-"""In each line of the table of contributors that a bot writes, with links such as ``#code-ada`` that lead nowhere."""
+"""HTML in each line of the table of contributors that the all-contributors bot writes. Its links, such as
+``#code-ada``, lead nowhere."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
 
 class Issue(NamedTuple):
-    """A problem: page, line of its file, and message. ``whole``: about the page itself. ``seen``: in the built site."""
+    """A problem at a line of a page's file. ``whole``: it concerns the whole page. ``seen``: it is certain, because the
+    built site shows it."""
 
     path: str
     line: int
@@ -80,10 +82,11 @@ class Use(NamedTuple):
 
 @dataclass
 class Documentation:
-    """The input of the rules. ``site``: the pages and their links. ``similar``: sections with similar vectors.
+    """The input of the rules.
 
-    ``linked``: pages that files outside of the documentation link to. ``moved``: paths from the root that no longer
-    exist -> their new paths by git's history. ``built``: the site that the generator made of the pages.
+    ``site``: the pages and their links. ``similar``: pairs of sections with similar vectors. ``linked``: pages that
+    files outside of the documentation link to. ``moved``: gives the new paths, by git's history, of paths that no
+    longer exist. ``built``: the site that was made of the pages; None if it is not known.
     """
 
     site: Site
@@ -95,7 +98,7 @@ class Documentation:
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """The links in the pages' own files, without those in included files."""
+        """The links of all pages, without those in included files."""
         uses = []
         for page in self.site.pages.values():
             targets: dict[tuple[str, str], LinkTarget] = {}
@@ -109,20 +112,21 @@ class Documentation:
         return tuple(uses)
 
     def look_up(self, use: Use) -> Lookup | None:
-        """What the built site has for a link; None where there is none, or where only the source tells."""
-        is_looked_up = self.built is not None and use.target.kind != "external"
-        return self.built.look_up(use.page.path, use.link) if self.built and is_looked_up else None
+        """The result of looking up a link in the built site. None if it does not show the link or is not known."""
+        if self.built is None or use.target.kind == "external":
+            return None
+        return self.built.look_up(use.page.path, use.link)
 
     @cached_property
     def incoming(self) -> frozenset[str]:
-        """The pages that another page links to, or a file outside of the documentation."""
+        """The pages that have a link from another page or from a file outside of the documentation."""
         return self.linked | {
             page for use in self.uses for page in self.site.pages_behind(use.target) if page != use.page.path
         }
 
     @cached_property
     def examined(self) -> frozenset[str]:
-        """The pages that have findings: without those that ``lint.ignore`` names and those that the site leaves out."""
+        """The pages for which issues are reported: all that neither ``lint.ignore`` nor the site excludes."""
         ignored = [patterns.glob(pattern, ignore_case=True) for pattern in self.options.ignore]
         return frozenset(
             path
@@ -132,42 +136,42 @@ class Documentation:
 
     @cached_property
     def other_formats(self) -> tuple[str, ...]:
-        """The pages that are not Markdown, such as those of reStructuredText: what the built site shows is known."""
+        """The pages of the built site whose source is not Markdown, such as reStructuredText."""
         files, built = self.site.files, self.built.pages if self.built else ()
         others = (path for path in built if files.kind(posixpath.join(files.docs, path)) == "file")
         return tuple(sorted(path for path in others if path not in self.site.pages))
 
     @cached_property
     def silences(self) -> dict[str, list[linted_page.Silence]]:
-        """Page -> what its comments silence."""
+        """Page -> the ranges in which its comments silence rules."""
         return {path: linted_page.silences(page) for path, page in self.site.pages.items()}
 
     def is_silent(self, rule: str, issue: Issue) -> bool:
         """Whether a comment in the page silences an issue of a rule."""
-        own = (silence for silence in self.silences.get(issue.path, ()) if silence.rule == rule)
-        return any(issue.whole or silence.first <= issue.line <= silence.last for silence in own)
+        of_rule = (silence for silence in self.silences.get(issue.path, ()) if silence.rule == rule)
+        return any(issue.whole or silence.first <= issue.line <= silence.last for silence in of_rule)
 
     @cached_property
     def unlinked(self) -> int:
-        """How many orphans a report would have."""
+        """The number of orphans in a report."""
         orphans = orphan_page(self)
         return sum(issue.path in self.examined and not self.is_silent("orphan-page", issue) for issue in orphans)
 
     @property
     def links_to_pages(self) -> tuple[int, int]:
-        """How many links to files of pages lead to none, and how many there are. None are broken in a built site."""
-        inside = [
-            use
+        """(number of broken links to files of pages, number of links to files of pages). With a built site none count
+        as broken."""
+        kinds = [
+            use.target.kind
             for use in self.uses
             if use.target.kind in ("page", "missing")
             and (use.link.kind == "wiki" or use.link.target.partition("#")[0].lower().endswith(PAGE_ENDINGS))
         ]
-        missing = sum(use.target.kind == "missing" for use in inside) if self.built is None else 0
-        return missing, len(inside)
+        return kinds.count("missing") if self.built is None else 0, len(kinds)
 
     @property
     def is_of_another_tool(self) -> bool:
-        """Whether so many pages are orphans that a tool which is not known here must show them in a navigation."""
+        """Whether so many pages are orphans that an unknown tool must show them in a navigation."""
         rules = self.site.rules
         count = self.unlinked if rules.generator == "github" and not rules.wiki and self.built is None else 0
         return count >= MIN_ORPHANS and 3 * count > len(self.examined)
@@ -203,7 +207,8 @@ def broken_link(documentation: Documentation) -> Iterator[Issue]:
 
 
 def _shown_broken(documentation: Documentation, verdict: str) -> Iterator[tuple[str, int, str, str, str]]:
-    """(page, line, image or link, target, reason) of what is broken in pages of other formats, by the built site."""
+    """(page, line, "image" or "link", target, reason) of the broken links with a verdict of the built site, in pages
+    that are not Markdown."""
     files = documentation.site.files
     for path in documentation.other_formats:
         source = files.read(posixpath.join(files.docs, path)) or ""
@@ -212,20 +217,20 @@ def _shown_broken(documentation: Documentation, verdict: str) -> Iterator[tuple[
 
 
 def _where_now(file: str, site: Site, moved: Mapping[str, str]) -> str:
-    """A hint where the missing page or file is: by redirects, history, upper and lower case, or its name."""
+    """A hint where a missing page or file is now, by redirects, git's history, upper and lower case, or its name."""
     if not file:
         return ""
-    inside = site.shown(file)
-    if inside in site.rules.redirects:
-        return f" It moved to {site.rules.redirects[inside]}."
+    path = site.shown(file)
+    if path in site.rules.redirects:
+        return f" It moved to {site.rules.redirects[path]}."
     if file in moved:
         return f" It moved to {site.shown(moved[file])}." if moved[file] else " It was removed."
-    if spelled := site.files.other_case(file):
-        return f" There is {site.shown(spelled)}: capital letters differ, which works on macOS and Windows only."
+    if other_case := site.files.other_case(file):
+        return f" There is {site.shown(other_case)}: capital letters differ, which works on macOS and Windows only."
     name = posixpath.basename(file)
-    named = site.named(name)
-    if len(named) == 1 and posixpath.splitext(name)[0].lower() not in ("index", "readme", "_index"):
-        return f" Did you mean {named[0]}?"
+    same_name = site.named(name)
+    if len(same_name) == 1 and posixpath.splitext(name)[0].lower() not in ("index", "readme", "_index"):
+        return f" Did you mean {same_name[0]}?"
     return ""
 
 
@@ -238,8 +243,8 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     pages_by_anchor: dict[str, list[str]] | None = None
     anchors_by_page: dict[str, frozenset[str] | None] = {}
     texts = ((path, page.references) for path, page in site.pages.items())
-    contributors = {
-        path: {bisect_right(text.starts, found.start()) for found in _CONTRIBUTOR.finditer(text.text)}
+    contributor_lines = {
+        path: {bisect_right(text.starts, match.start()) for match in _CONTRIBUTOR.finditer(text.text)}
         for path, text in texts
     }
     for use in documentation.uses:
@@ -251,8 +256,8 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             continue
         if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
             continue
-        # The site may show the page inside of others, as Quarto, Docusaurus and docsify do with names such as
-        # _sidebar.md: an anchor alone is then one of the page around it.
+        # Quarto, Docusaurus and docsify show pages such as _sidebar.md inside of others. In these, a link that is only
+        # an anchor may lead to one of the page around it.
         name = posixpath.splitext(posixpath.basename(use.page.path))[0]
         is_part = name.startswith("_") and name != "_index" and site.rules.generator != "github"
         if use.link.target.startswith("#") and (site.rules.labels or is_part):
@@ -260,13 +265,13 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]
-        if anchors is None or fragment in anchors or use.link.line in contributors[use.page.path]:
+        if anchors is None or fragment in anchors or use.link.line in contributor_lines[use.page.path]:
             continue
         lower = fragment.lower()
         if ignores_case and (_NUMBER.sub("-", lower) if has_own_slugs else lower) in anchors:
             continue
-        # Before it may be the headings above, as in SvelteKit's; behind it, what the heading has in elements is left
-        # out, as in Composer's "## name <small>(since 2.0)</small>".
+        # Anchors of an unknown generator may have those of the headings above in front, as SvelteKit's, or lack the
+        # text of elements in the heading, as Composer's for "## name <small>(since 2.0)</small>".
         if site.rules.generator == "unknown" and (
             _SIGNS_OF_GITBOOK.sub("", fragment) in anchors
             or any(lower.endswith(f"-{anchor}") or anchor.startswith(f"{lower}-") for anchor in anchors)
@@ -280,20 +285,20 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
                 for anchor in page.anchors(styles[0]):
                     pages_by_anchor.setdefault(anchor, []).append(page.path)
         where = "this page" if target.page == use.page.path else target.page
-        hint = _closest_anchor(fragment, anchors, pages_by_anchor.get(fragment, []))
+        hint = _hint_of_anchor(fragment, anchors, pages_by_anchor.get(fragment, []))
         yield Issue(use.page.path, use.line, f"{where} has no anchor {_code('#' + fragment)}.{hint}")
     for path, line, _, written, reason in _shown_broken(documentation, "no anchor"):
         yield Issue(path, line, f"{_code('#' + written.partition('#')[2])}: {reason}.", seen=True)
 
 
 def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
-    """The anchors of a page in the styles of the site; None if only a build of the site knows them."""
+    """The anchors of a page; None if only a build of the site knows them."""
     if page.missing_includes or _is_dynamic(site, page):
         return None
     return anchors_of(site, page)
 
 
-def _closest_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]) -> str:
+def _hint_of_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]) -> str:
     if len(pages) == 1:
         return f" {pages[0]} has it."
     if fragment.lower() in anchors:
@@ -310,8 +315,8 @@ def broken_include(documentation: Documentation) -> Iterator[Issue]:
         return
     for page in site.pages.values():
         for line, path, candidates in page.missing_includes:
-            further = [posixpath.normpath(posixpath.join(folder, path)) for folder in folders]
-            if not any(site.files.kind(file) or site.may_be_built(file) for file in (*candidates, *further)):
+            in_folders = [posixpath.normpath(posixpath.join(folder, path)) for folder in folders]
+            if not any(site.files.kind(file) or site.may_be_built(file) for file in (*candidates, *in_folders)):
                 yield Issue(page.path, line, f"The included file {_code(path)} does not exist.")
 
 
@@ -321,7 +326,7 @@ def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
         if not page.references.undefined or _is_dynamic(documentation.site, page):
             continue
         for at, label in page.references.undefined:
-            # a line that is the definition but for the paragraph before it, which only Python-Markdown ends
+            # A definition directly below a paragraph. It counts in Python-Markdown only; elsewhere it is text.
             definition = rf"^[ \t>]*\[{re.escape(label)}\]:[ \t]*\S"
             is_mkdocs = documentation.site.rules.generator == "mkdocs"
             if is_mkdocs and re.search(definition, page.references.prose, re.M | re.I):
@@ -332,6 +337,7 @@ def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
 
 
 def _is_dynamic(site: Site, page: LintPage) -> bool:
+    """Whether only a build of the site knows the text of a page."""
     return site.rules.dynamic is not None and site.rules.dynamic.search(page.references.text) is not None
 
 
@@ -341,10 +347,10 @@ def orphan_page(documentation: Documentation) -> Iterator[Issue]:
     if documentation.built is None and site.rules.nav is None and site.rules.generator != "github":
         return
     included = {file for page in site.pages.values() for file in page.included}
-    known_by_name = _SHOWN_BY_GITHUB | _FOUND_BY_NAME if site.rules.generator == "github" else frozenset[str]()
+    shown_by_name = _SHOWN_BY_GITHUB | _FOUND_BY_NAME if site.rules.generator == "github" else frozenset[str]()
     for path, page in site.pages.items():
         name = posixpath.splitext(_LANGUAGE.sub("", posixpath.basename(path)))[0].lower()
-        if name[:1] in "_." or name in _START_PAGES | known_by_name:
+        if name[:1] in "_." or name in _START_PAGES | shown_by_name:
             continue
         if any(page.metadata.get(key) is True for key in ("draft", "unlisted", "orphan", "hidden")):
             continue
@@ -358,8 +364,8 @@ def orphan_page(documentation: Documentation) -> Iterator[Issue]:
             continue
         if site.rules.nav is not None and site.rules.nav(posixpath.join(site.files.docs, path)):
             continue
-        shown = "" if site.rules.nav is None else ", and the navigation does not show it"
-        yield Issue(path, 1, f"No page links to this page{shown}.", whole=True)
+        in_navigation = "" if site.rules.nav is None else ", and the navigation does not show it"
+        yield Issue(path, 1, f"No page links to this page{in_navigation}.", whole=True)
 
 
 # --- sections ------------------------------------------------------------------------------------------------------
@@ -398,14 +404,14 @@ def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
 
 
 def _files(site: Site, path: str) -> set[str]:
-    """The files that the text of a page comes from: text that two pages include is one text."""
-    # Without a configuration, snippets are looked up from the folder of the documentation.
+    """The files that the text of a page comes from. Text that two pages include is not repeated."""
+    # Also the path itself: without a configuration, snippets are relative to the documentation folder.
     return {posixpath.join(site.files.docs, path), path, *site.pages[path].included}
 
 
 def _are_editions(first: str, second: str) -> bool:
-    """Whether two paths are one page in two languages or versions: equal but for their first folders, or but for the
-    language in the name, as ``README.zh-CN.md``."""
+    """Whether two paths are a page in two languages or versions: only their first folders or the languages in their
+    names differ, such as ``README.zh-CN.md``."""
     if _LANGUAGE.sub("", first) == _LANGUAGE.sub("", second):
         return True
     left, right = first.split("/"), second.split("/")
@@ -481,24 +487,24 @@ def fence_without_language(documentation: Documentation) -> Iterator[Issue]:
 
 
 def image_without_alt(documentation: Documentation) -> Iterator[Issue]:
-    """Images without alternative text; ``alt=""`` in HTML says that there is nothing to say."""
+    """Images without alternative text; ``alt=""`` in HTML means that the image needs none."""
     for page in documentation.site.pages.values():
         for link in page.references.links:
-            is_bare = link.kind == "image" and not (link.text or "").strip()
-            if is_bare or (link.kind == "html image" and link.text is None):
+            has_no_text = link.kind == "image" and not (link.text or "").strip()
+            if has_no_text or (link.kind == "html image" and link.text is None):
                 name = f" {_code(link.target)}" if link.target else ""
                 yield from _at(page, link.line, f"The image{name} has no alternative text.")
 
 
 def unknown_suppression(documentation: Documentation) -> Iterator[Issue]:
-    """Comments to the linter that name no rule, or nothing that can be done."""
+    """Comments to the linter with a rule or an action that does not exist."""
     for page in documentation.site.pages.values():
-        for at, message in linted_page.unknown(page):
+        for at, message in linted_page.invalid_directives(page):
             yield from _at(page, at, message)
 
 
 def _at(page: LintPage, line: int, message: str) -> Iterator[Issue]:
-    """An issue at a line of a page's text; none in an included file."""
+    """An issue at a line of a page's text; none if the line is in an included file."""
     source = page.source_line(line)
     if source is not None:
         yield Issue(page.path, source, message)
@@ -509,4 +515,4 @@ def _code(text: str) -> str:
 
 
 RULES: dict[str, Rule] = {name: globals()[name.replace("-", "_")] for name in RULE_NAMES}
-"""Name -> rule, in the order of the documentation: the function that is called like its key of ``lint.levels``."""
+"""Name -> rule, in the order of the documentation. The function has the name of its key in ``lint.levels``."""

@@ -1,4 +1,4 @@
-"""The table ``[lint]`` of the configuration."""
+"""The table ``[lint]`` of the configuration: levels of rules, ignored pages, and the level that fails."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 from anvil.settings.schema import one_of, within
 
 Level = Literal["error", "warning", "note"]
-"""How bad a finding of the linter is."""
+"""The severity of a finding."""
 RuleLevel = Literal[Level, "off"]
-"""What a rule's findings are; ``off``: the rule is not run."""
+"""The severity of a rule's findings; ``off``: the rule is not run."""
 LEVELS: tuple[Level, ...] = ("note", "warning", "error")
 """All levels, the lowest first."""
 
@@ -44,7 +44,7 @@ class LintLevels:
     fence_without_language: RuleLevel = "note"
     """Fenced code without a language."""
     unknown_suppression: RuleLevel = "warning"
-    """A comment ``anvil-lint-...`` that names no rule, or nothing that can be done."""
+    """A comment ``anvil-lint-...`` with a rule or an action that does not exist."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -56,14 +56,14 @@ RULE_NAMES = tuple(each.name.replace("_", "-") for each in fields(LintLevels))
 
 @dataclass(frozen=True, slots=True)
 class LintOptions:
-    """What ``anvil lint`` examines."""
+    """The linter's options."""
 
     ignore: tuple[str, ...] = ()
     """Globs of pages in which nothing is reported. Links to them are still checked."""
     fail_level: Level = "error"
     """The lowest level that makes ``anvil lint`` exit with 1: ``error``, ``warning`` or ``note``."""
     max_page_chars: int = 60_000
-    """Characters from which a page is too long to be read at once; 60,000 are about 15,000 tokens."""
+    """The number of characters above which a page is too long to be read at once; 60,000 are about 15,000 tokens."""
     levels: LintLevels = field(default_factory=LintLevels)
 
     def __post_init__(self) -> None:

@@ -96,3 +96,14 @@ def test_a_site_of_zola_is_known_by_its_file(tmp_path: Path) -> None:
     assert report.generator == "unknown" and not report.findings
     other = linted(tmp_path / "other", pages, *LINKS, others={"config.toml": 'baseURL = "https://x.org"\n'})
     assert other.generator == "github"
+
+
+def test_a_folder_config_is_that_of_hugo_by_its_files_of_the_default_environment(tmp_path: Path) -> None:
+    pages = {"a.md": "[b](b.md)\n", "b.md": "x"}
+
+    def generator(folder: str, *files: str) -> str:
+        docs = {f"content/{name}": text for name, text in pages.items()}
+        return linted(tmp_path / folder, docs, *LINKS, others=dict.fromkeys(files, "")).generator
+
+    assert generator("laravel", "docs/config/app.php") == "github"
+    assert generator("hugo", "docs/config/_default/hugo.toml") == "unknown"
