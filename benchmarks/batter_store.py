@@ -197,7 +197,7 @@ class Battery:
     def crafted(self, statement: str, values: tuple[Any, ...] = (), again: bool = True) -> bool:
         """Make the tried file of the sound one by a statement; False when SQLite does not take it."""
         shutil.copyfile(self.sound, self.file)
-        handle = connection.prepared(apsw.Connection(str(self.file)))
+        handle = connection.prepare(apsw.Connection(str(self.file)))
         try:
             handle.pragma("journal_mode", "off")
             handle.pragma("ignore_check_constraints", True)

@@ -87,7 +87,7 @@ def generate(index: Path, count: int) -> float:
     author = Author(7)
     scratch = index.with_suffix(".scratch")
     with contextlib.closing(Writer(connection.open_scratch(scratch))) as writer:
-        connection.lay_out(writer.connection, provider.dimensions)
+        connection.create_tables(writer.connection, provider.dimensions)
         settings = manifests.settings(provider, ChunkingOptions())
         writer.set_meta({**settings, "anvil_version": anvil.__version__, "docs_root_path": "."})
         with writer.atomic():

@@ -110,7 +110,7 @@ def build(
             report = report or _copy_of_older(plan, lock, readers)
         if report is not None:
             return report
-        opened.enter_context(connection.temporary())
+        opened.enter_context(connection.translate_scratch_errors())
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
         return _publish(plan, _update(plan, writer, opened), lock, readers)
@@ -160,7 +160,7 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
         connection.fill(writer.connection, standing.connection)
         plan.reasons += adapt(writer, plan.wanted)
     else:
-        connection.lay_out(writer.connection, provider.dimensions)
+        connection.create_tables(writer.connection, provider.dimensions)
         writer.set_meta(plan.wanted)
     fts_table.begin(writer.connection)  # before the first change: FTS5 must merge nothing on its own
     request = plan.request

@@ -90,7 +90,7 @@ def join(
             return report
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
-        connection.lay_out(writer.connection, int(meta["embedding_dimensions"]))
+        connection.create_tables(writer.connection, int(meta["embedding_dimensions"]))
         with writer.atomic():
             writer.set_meta(meta)
             for done, (_, reader) in enumerate(readers):

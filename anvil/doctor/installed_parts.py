@@ -73,9 +73,9 @@ def sqlite(project: ExaminedProject) -> Iterator[Finding]:
 
     part, package = "the keyword index FTS5", "apsw"
     try:
-        connection.keyword_index()
+        connection.try_keyword_index()
         part = package = "sqlite-vec"
-        text = f"{connection.versions()}, with the keyword index FTS5 and sqlite-vec {connection.vectors()}."
+        text = f"{connection.versions()}, with the keyword index FTS5 and sqlite-vec {connection.try_vectors()}."
         yield Finding("ok", text)
     except Exception as error:  # apsw has many exception classes, and an AnvilError says that sqlite-vec is missing
         text = f"{connection.versions()} cannot use {part} ({_brief(error)})."

@@ -43,7 +43,7 @@ def reconcile(
     If it raises :class:`AnvilError`, ``ours`` is unchanged.
     """
     with contextlib.ExitStack() as stack:
-        own = stack.enter_context(writer.detached(verify.open_checked(ours)))  # detached, since its file is replaced
+        own = stack.enter_context(writer.detach(verify.open_checked(ours)))  # detached, since its file is replaced
         other = stack.enter_context(verify.open_checked(theirs))
         ancestor = stack.enter_context(verify.open_checked(base)) if base is not None else None
         meta = own.meta()

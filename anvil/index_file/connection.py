@@ -1,4 +1,4 @@
-"""Opening SQLite files: index files read-only and hardened, working copies writable; and what a file says that it is.
+"""Opening SQLite files: index files read-only and hardened, working copies writable; and which program wrote a file.
 
 SQLite's errors become Anvil's errors here, with the path and the next step.
 """
@@ -27,23 +27,26 @@ from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, SITE_INDEX
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
 MAX_INTEGER = 1 << 53
-"""JSON readers round larger numbers, and no count is as large."""
+"""The largest whole number in an index: JSON readers round larger ones, and no count is as large."""
 # The two layouts were chosen by the bytes of real indexes: the small one saves them a tenth to a fifth.
 
 
 class FileLayout(NamedTuple):
-    """How an index is laid out in its file: bytes of a page, and vectors in one blob, a multiple of 8."""
+    """The layout of an index in its file.
+
+    ``page_size``: bytes of a page. ``vector_group``: vectors in one blob, a multiple of 8.
+    """
 
     page_size: int
     vector_group: int
 
 
 LARGE = FileLayout(16384, 184)
-"""Large pages waste less on rows of a few thousand bytes. A blob fills whole pages."""
+"""Large pages waste less space on rows of a few thousand bytes. A blob fills whole pages."""
 SMALL = FileLayout(1024, 32)
-"""A small index is mostly table roots, each a page, and a blob that is not full."""
+"""A small index is mostly the roots of tables, each of which takes a page, and a blob that is not full."""
 SMALL_CHARACTERS = 1_000_000
-"""An index of less text is laid out as a small one."""
+"""An index with less text has the layout ``SMALL``."""
 
 
 def layout(characters: int) -> FileLayout:
@@ -51,7 +54,7 @@ def layout(characters: int) -> FileLayout:
 
 
 def schema(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
-    """The statements that make an empty index; without ``dimensions`` there is no vector table."""
+    """The statements that make an empty index. With 0 ``dimensions`` there is no table of vectors."""
     text = importlib.resources.files("anvil.index_file").joinpath("schema.sql").read_text(encoding="utf-8")
     if dimensions:
         text += "\n" + vector_table(dimensions, vector_group)
@@ -59,7 +62,7 @@ def schema(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
 
 
 def vector_table(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
-    """The definition of the vector table: one row a window, compared by cosine."""
+    """The definition of the table of vectors: a row for each window, compared by cosine."""
     return (
         f"CREATE VIRTUAL TABLE vectors USING vec0(id integer primary key, "
         f"embedding {VECTOR_COLUMN.format(int(dimensions))} distance_metric=cosine, chunk_size={int(vector_group)});\n"
@@ -67,7 +70,7 @@ def vector_table(dimensions: int, vector_group: int = LARGE.vector_group) -> str
 
 
 _OLDER_COLUMNS = {"chunks": {"chunk_id", "heading_path", "content_hash", "ordinal"}, "anvil_meta": {"key", "value"}}
-"""Tables of the older Anvil, a program for Node.js with the same default place -> some of their columns."""
+"""Table -> some of its columns, in an index of the older Anvil, a program for Node.js with the same default path."""
 _OLDER_LOG = "-wal"
 REBUILD = "Build it again with 'anvil build --force', or fetch it again."
 REBUILD_SITE = "Build its site again with 'mkdocs build', or fetch it again."
@@ -79,7 +82,7 @@ NAME_ANOTHER = "Name another, or build one in another place with 'anvil build --
 
 
 class Kind(NamedTuple):
-    """A kind of file: its name in messages, and the next step when it cannot be used or not be written."""
+    """A kind of file for messages: its name, and the next step if it cannot be used or cannot be written."""
 
     name: str
     restore: str
@@ -90,7 +93,7 @@ INDEX = Kind("an index", "Build it again with 'anvil build --force'.", "choose a
 
 
 @contextlib.contextmanager
-def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[None]:
+def translate_errors(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[None]:
     """Turn SQLite's exceptions about ``path`` into Anvil's."""
     try:
         yield
@@ -109,7 +112,7 @@ def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[Non
 
 
 @contextlib.contextmanager
-def temporary() -> Iterator[None]:
+def translate_scratch_errors() -> Iterator[None]:
     """Turn SQLite's exceptions about a database of :func:`open_scratch` into Anvil's."""
     try:
         yield
@@ -120,7 +123,8 @@ def temporary() -> Iterator[None]:
 
 
 def is_full(error: apsw.Error) -> bool:
-    """Whether a disk is full. That ends a transaction, and then ending it again is the error that is raised."""
+    """Whether a disk is full. A full disk ends a transaction. Ending it again is then the error that is raised, so the
+    context of the error is looked at, too."""
     return isinstance(error, apsw.FullError) or isinstance(error.__context__, apsw.FullError)
 
 
@@ -133,7 +137,7 @@ def _sqlite_vec() -> str:
     return str(Path(spec.submodule_search_locations[0]) / "vec0")
 
 
-def prepared(connection: apsw.Connection) -> apsw.Connection:
+def prepare(connection: apsw.Connection) -> apsw.Connection:
     """Add sqlite-vec to a new connection, and forbid its schema to call unsafe functions."""
     connection.enable_load_extension(True)
     connection.load_extension(_sqlite_vec())
@@ -143,7 +147,7 @@ def prepared(connection: apsw.Connection) -> apsw.Connection:
 
 
 def open_artifact(path: Path) -> apsw.Connection:
-    """Open an index file for reading: immutable, defensive, schema not trusted. The file is not checked yet.
+    """Open an index file for reading: immutable, defensive, its schema not trusted. The file is not checked yet.
 
     Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
     """
@@ -166,10 +170,10 @@ def open_artifact(path: Path) -> apsw.Connection:
         raise ArtifactRejected(f"{path} is not an Anvil index: it is empty.", "Build one with 'anvil build'.")
     if magic != MAGIC:
         raise ArtifactRejected(f"{path} is not an Anvil index. {NAME_ANOTHER}")
-    with translated(path):
+    with translate_errors(path):
         try:
             handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-            connection = prepared(handle)
+            connection = prepare(handle)
             connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
             connection.pragma("query_only", True)
             connection.pragma("cell_size_check", True)  # finds damage in a page when it is read, before it is followed
@@ -213,11 +217,11 @@ def sha256(connection: apsw.Connection) -> tuple[str, int]:
 
 
 IMMUTABLE = "?immutable=1"
-"""What of a URI says that the file does not change, so that SQLite looks for no log of it."""
+"""The part of a URI by which SQLite takes the file to be unchanging, and looks for no log beside it."""
 
 
 def uri(path: PurePath) -> str:
-    """SQLite's URI for a file that does not change, from its absolute path.
+    """SQLite's URI for a file that does not change. ``path`` is absolute.
 
     SQLite reads the text between ``//`` and the next slash as a host, and accepts none. So the path of a Windows share
     gets an empty host: ``file:////server/share/index.db``. https://sqlite.org/uri.html
@@ -231,14 +235,14 @@ def open_scratch(path: Path | str = "", page_size: int = LARGE.page_size) -> aps
 
     With the default, SQLite makes a temporary file, keeps it in memory while it is small, and removes it on closing.
     """
-    connection = prepared(apsw.Connection(str(path)))
+    connection = prepare(apsw.Connection(str(path)))
     connection.pragma("page_size", page_size)
     connection.pragma("journal_mode", "memory")  # and not "off": a transaction that fails is still taken back
     connection.pragma("synchronous", "off")
     return connection
 
 
-def lay_out(connection: apsw.Connection, dimensions: int, vector_group: int = LARGE.vector_group) -> None:
+def create_tables(connection: apsw.Connection, dimensions: int, vector_group: int = LARGE.vector_group) -> None:
     connection.pragma("application_id", APPLICATION_ID)
     connection.pragma("user_version", FORMAT_VERSION)
     with connection:
@@ -254,12 +258,12 @@ def fill(target: apsw.Connection, source: apsw.Connection) -> None:
 
 
 def rebuild_advice(path: Path) -> str:
-    """A sentence: how an index that cannot be used is made again."""
+    """A sentence on how to make an index again that cannot be used."""
     return REBUILD_SITE if is_marked_as_site(path) else REBUILD
 
 
 def is_marked_as_site(path: Path) -> bool:
-    """Whether a file says that it was built with a site, as far as it can be read. The file may be damaged."""
+    """Whether a file says that it was built with a site. A damaged file is read as far as possible."""
     try:
         with contextlib.closing(open_artifact(path)) as handle:
             table = handle.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'anvil_meta'").get
@@ -271,28 +275,32 @@ def is_marked_as_site(path: Path) -> bool:
 
 
 def definitions(handle: apsw.Connection) -> dict[tuple[str, str], str | None]:
-    """(kind, name) -> its SQL without comments, which other versions write otherwise, of all tables and indexes of a
-    database."""
+    """(kind, name) -> SQL, of all tables and indexes of a database. Comments are left out, because versions differ in
+    them."""
     rows = handle.execute("SELECT type, name, sql FROM sqlite_schema")
     return {(kind, name): _without_comments(sql) for kind, name, sql in rows}
 
 
 def _without_comments(sql: str | None) -> str | None:
-    """In quotes ``--`` is no comment. What is left out then has the closing quote, so the rest equals no definition."""
+    """SQL without its comments. In quotes ``--`` is no comment. Text that is left out then includes the closing quote,
+    so the rest equals no expected definition."""
     return re.sub(r"[ \t]*--[^\n\0]*", "", sql) if isinstance(sql, str) else sql  # a damaged file has any value
 
 
 @lru_cache(maxsize=4)
 def expected_definitions(dimensions: int, vector_group: int = LARGE.vector_group) -> dict[tuple[str, str], str | None]:
-    """The definitions that an index with vectors of so many dimensions has."""
+    """The definitions of an index with vectors of so many dimensions."""
     with contextlib.closing(open_scratch(":memory:")) as model:
-        lay_out(model, dimensions, vector_group)
+        create_tables(model, dimensions, vector_group)
         return definitions(model)
 
 
 def row_rule(handle: apsw.Connection, table: str, alias: str = "", *, any_text: bool = False) -> str:
-    """A condition: each value of a row has the type of its column, as the definition of the table says. A whole number
-    is from 0 to :data:`MAX_INTEGER`. ``any_text``: text may hold NUL, at which SQLite's functions end it."""
+    """A condition in SQL: each value of a row has the type of its column in the definition of the table.
+
+    Whole numbers are from 0 to :data:`MAX_INTEGER`. ``any_text``: text may have NUL, at which SQLite's functions end
+    it.
+    """
     rules = []
     columns = handle.execute('SELECT name, lower(type), "notnull" OR pk FROM pragma_table_info(?)', (table,))
     for name, kind, is_set in columns:
@@ -307,8 +315,11 @@ def row_rule(handle: apsw.Connection, table: str, alias: str = "", *, any_text: 
 
 
 def is_of_older_anvil(path: Path) -> bool:
-    """Whether the older Anvil wrote the file at ``path``. It is made from documents, like every index, so a build may
-    replace it. Its tables may still be in the write-ahead log beside it."""
+    """Whether the older Anvil wrote the file at ``path``.
+
+    A build may replace it, since it is made from documents, like every index. Its tables may still be in the
+    write-ahead log beside it.
+    """
     if not path.is_file():  # SQLite would wait for a pipe
         return False
     address = uri(path.resolve())
@@ -326,8 +337,8 @@ def is_of_older_anvil(path: Path) -> bool:
 
 
 def clear_older_logs(path: Path) -> None:
-    """Delete the logs of such an index before another file is renamed to ``path``: SQLite would read them as logs of
-    the new file. Raises :class:`OSError`."""
+    """Delete the logs of an index of the older Anvil before another file is renamed to ``path``: SQLite would read them
+    as logs of the new file. Raises :class:`OSError`."""
     logs = [log for log in (_beside(path, _OLDER_LOG), _beside(path, "-shm")) if log.exists()]
     if logs and is_of_older_anvil(path):
         for log in logs:
@@ -343,16 +354,16 @@ def versions() -> str:
     return f"SQLite {apsw.sqlite_lib_version()} of apsw {apsw.apsw_version()}"
 
 
-def keyword_index() -> None:
-    """Search a small keyword index. Raises SQLite's own error."""
+def try_keyword_index() -> None:
+    """Search a small keyword index, to see whether FTS5 works. Raises SQLite's own error."""
     with contextlib.closing(apsw.Connection(":memory:")) as handle:
         handle.execute("CREATE VIRTUAL TABLE words USING fts5(text)")
         handle.execute("INSERT INTO words VALUES ('hammer and anvil')")
         assert handle.execute("SELECT count(*) FROM words WHERE words MATCH 'anvil'").get == 1
 
 
-def vectors() -> str:
-    """Compare two vectors; the version of sqlite-vec. Raises the error of loading it."""
+def try_vectors() -> str:
+    """The version of sqlite-vec, after it has compared two vectors. Raises the error of loading it."""
     with contextlib.closing(open_scratch(":memory:")) as handle:
         version, distance = handle.execute("SELECT vec_version(), vec_distance_cosine('[3, 4]', '[4, 3]')").get
         assert abs(distance - 0.04) < 1e-6

@@ -1,8 +1,9 @@
-"""The keyword index: its tokenizer, and its canonical form, which is one part, as FTS5 writes it when it merges parts.
+"""The keyword index (FTS5): its tokenizer, its canonical form, and the check that it is that of the text.
 
-Merging gives the same bytes for the same text, however the parts were made: at once, or by many changes. So a build
-changes the entries of edited pages only, which is four times as fast as making the keyword index of a thousand pages
-(the edit of one page in ``benchmarks/build.py``).
+The canonical form is one part, as FTS5 writes it when it merges parts. Merging gives the same bytes for the same text,
+however the parts were made: at once, or by many changes. So a build changes the entries of edited pages only, which is
+four times as fast as making the keyword index of a thousand pages (the edit of one page in ``benchmarks/build.py``).
+
 FTS5 numbers parts in the order in which they are made; the canonical part has number 1.
 https://sqlite.org/fts5.html#fts5_data_structures
 """
@@ -26,17 +27,17 @@ one megabyte, parts are written and merged many times."""
 
 _TABLES = ("data", "idx", "docsize", "config")  # FTS5's own tables; the text itself is in the table ``chunks``
 _AVERAGES, _STRUCTURE = 1, 10
-"""Rows of ``chunks_fts_data`` that are no page of a part."""
+"""Ids of rows of ``chunks_fts_data`` that are no page of a part."""
 _PART_BITS = 37
-"""The bits of such a row's id below the number of its part."""
+"""Bits of the id of such a row below the number of its part."""
 _PAGE_BITS = 31
-"""The lowest of them, which number a page; those between are 0 for a page of entries."""
+"""The lowest of these bits, which number a page. Those between are 0 for a page of entries."""
 _NO_CHUNK = -1
 """A row id that no chunk has."""
 
 
 def tokenizer(connection: apsw.Connection) -> Callable[[bytes], list[str]]:
-    """The tokenizer of the keyword index: UTF-8 -> tokens."""
+    """The tokenizer of the keyword index, a function UTF-8 -> tokens."""
     tokenize: Any = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
     as_document = {"flags": apsw.FTS5_TOKENIZE_DOCUMENT, "locale": None}
     return partial(tokenize, **as_document, include_offsets=False, include_colocated=False)
@@ -45,7 +46,7 @@ def tokenizer(connection: apsw.Connection) -> Callable[[bytes], list[str]]:
 def begin(connection: apsw.Connection) -> None:
     """Prepare the keyword index of a working copy that will be published.
 
-    FTS5 must not merge some of its parts on its own: where such a merge stops depends on the order of the changes.
+    FTS5 must not merge some of its parts on its own: the end of such a merge depends on the order of the changes.
     """
     _configure(connection, "hashsize", BUFFER_BYTES)
     _configure(connection, "automerge", 0)
@@ -57,7 +58,7 @@ def is_begun(connection: apsw.Connection) -> bool:
 
 
 def rebuild(connection: apsw.Connection) -> None:
-    """Make the keyword index of a working copy again, from its chunks."""
+    """Make the keyword index of a working copy again from its chunks."""
     begin(connection)
     with connection:
         _command(connection, "delete-all")
@@ -66,7 +67,7 @@ def rebuild(connection: apsw.Connection) -> None:
 
 
 def merge(connection: apsw.Connection) -> None:
-    """Make the keyword index of a working copy one merged part. It needs :func:`begin`, else it is made again."""
+    """Merge the keyword index of a working copy to one part. Without :func:`begin` it is made again."""
     if not is_begun(connection):
         rebuild(connection)
         return
@@ -90,7 +91,7 @@ def copy(connection: apsw.Connection, schema: str) -> None:
 
 
 def rows(connection: apsw.Connection, table: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of one of FTS5's tables, as they are in the canonical form of a keyword index of one part."""
+    """The rows of one of FTS5's tables, in the canonical form of a keyword index of one part."""
     # Number 1 for the part in all tables, and without "automerge", which :func:`begin` set for this working copy only.
     if table == "idx":
         yield from connection.execute("SELECT 1, term, pgno FROM chunks_fts_idx ORDER BY 1, 2")
@@ -113,7 +114,7 @@ def rows(connection: apsw.Connection, table: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _structure(pages: int) -> bytes:
-    """FTS5's record of its parts: none, or one of this many pages, at the lowest level."""
+    """FTS5's record of its parts: none, or one part of so many pages, at the lowest level."""
     cookie = bytes(4)  # the counter of changes to the settings, as in a new index
     if not pages:
         return cookie + bytes(3)
@@ -139,11 +140,11 @@ def _command(connection: apsw.Connection, name: str) -> None:
 
 
 def agrees(copy: apsw.Connection) -> bool:
-    """Whether FTS5's own check finds the keyword index to be that of the text. It wants a file that can be written.
+    """Whether FTS5's own check finds that the keyword index is that of the text. The check needs a writable file.
 
-    FTS5 reads every entry and every text again and compares an exclusive or of hashes, so two entries that are wrong
+    FTS5 reads every entry and every text again and compares an exclusive or of hashes. So two entries that are wrong
     alike can cancel each other out. The manifest's checksum finds such damage, and :func:`agrees_when_rebuilt` finds it
-    when the checksum was written again too.
+    even if the checksum was written again too.
     """
     rows, chunks = copy.execute("SELECT (SELECT count(*) FROM chunks_fts_docsize), (SELECT count(*) FROM chunks)").get
     try:
@@ -154,9 +155,9 @@ def agrees(copy: apsw.Connection) -> bool:
 
 
 def agrees_when_rebuilt(handle: apsw.Connection) -> bool:
-    """Whether the keyword index of a checked file holds what one that is made again from its chunks holds.
+    """Whether the keyword index of a checked file is equal to one that is made again from its chunks.
 
-    Another version of SQLite may store it in other blocks. Then each word, its place and its chunk are compared.
+    Another version of SQLite may store it in other blocks. Then each word, its position and its chunk are compared.
     """
     with contextlib.closing(connections.open_scratch()) as copy:
         connections.fill(copy, handle)

@@ -1,8 +1,7 @@
-"""Manifests: the keys of an index, in its table ``anvil_meta``, and the JSON file next to a published index, which
-clients read before they download it.
+"""Manifests: the keys of an index, in its table ``anvil_meta``, and the JSON file next to a published index.
 
-Both may come from anywhere, so each key that is read has a rule here. A build adds its version, its shard and what the
-pages are of.
+Clients read the JSON file before they download the index. Both may come from anywhere, so each key that is read has a
+rule here. A build adds its version, its shard and the version that the pages describe.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_DIMENSIONS = 8192
-"""What sqlite-vec takes."""
+"""The most dimensions that sqlite-vec accepts."""
 _NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
 NOT_WHOLE = "{} is shard {} of an index, not a whole one. Join all with 'anvil merge'."
 """A message, with the path of the index and its shard."""
@@ -42,15 +41,17 @@ SETTINGS = (
     "embedding_dimensions",
     "windows",
 )
-"""The manifest's keys that decide the content of the rows. They are part of the digest."""
+"""The keys of the manifest that decide the content of the rows. They are part of the digest."""
 REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
 
 
 def settings(
     provider: EmbeddingProvider, options: Chunking, configured: Mapping[str, str | None] | None = None
 ) -> dict[str, str]:
-    """The keys of the manifest on which the rows depend. ``configured``: those of :data:`OPTIONAL_SETTINGS`; None means
-    not configured."""
+    """The keys of the manifest on which the rows depend.
+
+    ``configured``: those of :data:`OPTIONAL_SETTINGS`; the value None means that the key is not configured.
+    """
     from anvil.text.chunker import CHUNKER_VERSION, OVERLAP_TOKENS  # a check of a file does without
     from anvil.text.query import TERMS_VERSION
 
@@ -68,14 +69,14 @@ def settings(
 
 
 def of_source(source: DocumentSource, commit: str | None) -> dict[str, str | None]:
-    """The keys that say what the rows were read from; None for what is not known. ``commit``: of the documents."""
+    """The keys on the origin of the rows; None if it is not known. ``commit``: of the documents."""
     hashes = source.excluded_hashes
     left_out = None if hashes is None else canonical(sorted(hashes))
     return {"commit": commit, "docs_root_path": source.root_path, "left_out": left_out}
 
 
 def of_rows(reader: Reader) -> dict[str, str]:
-    """The keys that count the rows, or follow from their times."""
+    """The keys with counts of the rows, and with the newest time in them."""
     counts = reader.counts()
     lacking = counts["windows"] - counts["vectors"] if reader.has_vectors() else 0
     newest = reader.connection.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
@@ -84,7 +85,7 @@ def of_rows(reader: Reader) -> dict[str, str]:
 
 
 def digest(reader: Reader) -> str:
-    """The key of this name, SHA-256 (hex) of a whole index: its settings, and the digests of its documents."""
+    """The key ``digest``, SHA-256 (hex) over the settings of an index and the digests of its documents."""
     meta, whole = reader.meta(), hashlib.sha256()
     for key in SETTINGS:
         whole.update(f"{key}={meta[key]}".encode() + b"\0")
@@ -98,7 +99,7 @@ def digest(reader: Reader) -> str:
 
 
 def recorded(config: Config) -> dict[str, str | None]:
-    """The optional keys of the manifest as the configuration says; None for what is not configured."""
+    """The optional keys of the manifest for a configuration; None if they are not configured."""
     return {"site": recorded_site(config.site), "weights": recorded_weights(config.search.weights)}
 
 
@@ -107,7 +108,7 @@ _VERSIONS = ("terms", "version")
 
 
 def recalled_chunking(text: str) -> Chunking:
-    """The chunking from its text in a manifest, which also has the versions of the chunker and of the terms."""
+    """The chunking from its text in a manifest. That also has the versions of the chunker and of the terms."""
     options = {key: value for key, value in json.loads(text).items() if key not in _VERSIONS}
     # Only chunks of one fixed size have an overlap; the manifest names no kind.
     return FixedChunks(**options) if "overlap" in options else ChunkingOptions(**options)
@@ -127,7 +128,7 @@ def recalled_site(text: str | None) -> SiteOptions:
 
 
 def recorded_weights(weights: Mapping[str, float]) -> str | None:
-    """The weights of pages as text for the manifest, in their order; None where there are none."""
+    """The weights of pages as text for the manifest, in their order; None without any."""
     return canonical(list(weights.items())) if weights else None
 
 
@@ -148,7 +149,7 @@ SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", *OPTIONAL
 
 
 def wrong(meta: Mapping[str, str]) -> str | None:
-    """What is wrong with a manifest; None if nothing is."""
+    """The first problem of a manifest, as a clause; None if it is valid."""
     missing = [key for key in REQUIRED if key not in meta]
     if missing:
         return f"its manifest lacks {', '.join(missing)}"
@@ -165,9 +166,9 @@ def wrong(meta: Mapping[str, str]) -> str | None:
         "weights": lambda text: recorded_weights(SearchOptions(weights=recalled_weights(text)).weights) == text,
         "shard": is_shard,
     }
-    impossible = [key for key, rule in rules.items() if key in meta and not _is_valid(meta[key], rule)]
-    if impossible:
-        return f"its manifest has impossible values for {', '.join(impossible)}"
+    invalid = [key for key, rule in rules.items() if key in meta and not _is_valid(meta[key], rule)]
+    if invalid:
+        return f"its manifest has impossible values for {', '.join(invalid)}"
     if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
         return "its manifest names impossible dimensions"
     return None
@@ -176,12 +177,12 @@ def wrong(meta: Mapping[str, str]) -> str | None:
 def _is_valid(text: str, rule: Callable[[str], object]) -> bool:
     try:
         return bool(rule(text))
-    except (ConfigError, ValueError, TypeError, RecursionError):  # of settings that nobody could have made
+    except (ConfigError, ValueError, TypeError, RecursionError):  # the settings are no settings of a build
         return False
 
 
 def is_shard(text: str) -> bool:
-    """Whether this is a shard, ``NUMBER/COUNT`` such as ``3/8``, of 999 at most."""
+    """Whether a text names a shard: ``NUMBER/COUNT`` such as ``3/8``, at most ``999/999``."""
     match = _SHARD.fullmatch(text)
     return match is not None and int(match[1]) <= int(match[2])
 
@@ -207,7 +208,7 @@ def _is_chunking(text: str) -> bool:
 
 MAX_CHARACTERS = 100_000
 """Characters of the longest manifest that is read."""
-# The index is in the folder of its manifest: a name with a slash, or one that begins with a dot, could lead out of it.
+# The index is in the folder of its manifest. A name with a slash, or one that begins with a dot, could lead out of it.
 _NAME = lazy_pattern(r"(?!\.)[^/\\\x00-\x1f:?#%]{1,200}")
 
 
@@ -225,8 +226,9 @@ class ModelIdentity:
 class Manifest:
     """The manifest that is published with an index. Clients read it before they download the index.
 
-    ``file`` is the index's name in the same folder, ``sha256`` the hash of its bytes, ``size`` in bytes. ``digest`` is
-    the hash of its text and configuration. ``last_modified`` is the time of its newest page.
+    - ``file``: the index's name in the same folder; ``sha256``: the hash of its bytes; ``size``: in bytes.
+    - ``digest``: the hash of its text and configuration.
+    - ``last_modified``: the time of its newest page.
     """
 
     format: int
@@ -254,10 +256,8 @@ def render(manifest: Manifest) -> str:
 
 
 def parse(text: str, place: str) -> Manifest:
-    """A manifest from its JSON. Unknown keys are ignored.
-
-    Raises :class:`ArtifactRejected`, with ``place`` in the message.
-    """
+    """A manifest from its JSON; unknown keys are ignored. Raises :class:`ArtifactRejected`, with ``place`` in the
+    message."""
     try:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it has more than {MAX_CHARACTERS} characters")
@@ -268,10 +268,10 @@ def parse(text: str, place: str) -> Manifest:
 
 
 def found(text: str, place: str, any_page: bool = False) -> Manifest | None:
-    """A manifest, or None for another program's file with the same name.
+    """A manifest, or None for a file of another program with the same name.
 
     ``any_page``: also None for a page of HTML or XML, because many sites answer every address with one. Raises
-    :class:`ArtifactRejected` for a manifest with errors, such as an incomplete one, and for what is not JSON.
+    :class:`ArtifactRejected` for a manifest with errors, such as an incomplete one, and for text that is not JSON.
     """
     try:
         values = json.loads(text)
@@ -291,7 +291,7 @@ _PATTERNS = {"file": _NAME, "sha256": SHA256, "digest": SHA256, "commit": OBJECT
 
 
 def _checked(kind: type[T], values: Any) -> T:
-    """A dataclass from a JSON object that has its fields. Raises :class:`ValueError`."""
+    """A dataclass from a JSON object with its fields. Raises :class:`ValueError`."""
     fields: dict[str, Any] = {}
     for name, hint in get_type_hints(kind).items():
         value = values.get(name) if isinstance(values, dict) else None

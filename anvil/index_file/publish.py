@@ -32,10 +32,10 @@ from anvil.values import LOCK_TIMEOUT_S, Progress, silent
 
 LOCK_SUFFIX = ".lock"
 NEW_SUFFIX = ".new"
-"""Of the file that a new index is written to. It exists only while the lock is held."""
+"""Ending of the file to which a new index is written. It exists only while the lock is held."""
 _POLL_INTERVAL_S = 0.05
 WAITING = "waiting for another process that writes"
-"""Begins the stage of a wait in reports of progress."""
+"""The beginning of the stage of a wait, in reports of progress."""
 COPY_LOCK_TIMEOUT_S = 30.0
 """How long :func:`place` waits for another process that writes the same file."""
 
@@ -48,8 +48,8 @@ class Lock:
         self._file, self._state = _lock_file(path), state
 
     def ensure_held(self, cause: Exception | None = None) -> None:
-        """Raise :class:`FolderVanished` where the folder was emptied or replaced since: the files in it now are those
-        of another process, and its index was built from other documents."""
+        """Raise :class:`FolderVanished` if the folder was emptied or replaced: the files in it now are those of another
+        process, and its index was built from other documents."""
         if not _is_current(self._file, self._state):
             problem = f"{self.path.parent} was emptied or replaced while the index was written. Build the index again."
             raise FolderVanished(problem) from cause
@@ -66,8 +66,8 @@ def exclusive(
     """Hold the lock of the index at ``path``. The folder is made if needed, with ``parents`` also those above it.
     ``progress`` gets the seconds of a wait for another process, and may raise to end it.
 
-    Raises :class:`IndexBusy` when another process still holds the lock after ``timeout_s`` seconds,
-    :class:`BuildError` when the lock cannot be made, and :class:`FolderVanished` in place of an error that comes of it.
+    Raises :class:`IndexBusy` if another process still holds the lock after ``timeout_s`` seconds, :class:`BuildError`
+    if the lock cannot be made, and :class:`FolderVanished` in place of an error that comes of an emptied folder.
     """
     lock = _lock_file(path)
     try:
@@ -76,7 +76,7 @@ def exclusive(
         raise BuildError(
             f"{path.parent} cannot be made ({error.strerror}). Choose another place for the index."
         ) from error
-    with connection.translated(path):
+    with connection.translate_errors(path):
         handle, state = _acquire(lock, _Wait(path, lock, timeout_s, progress))
     held = Lock(path, state)
     try:
@@ -86,7 +86,7 @@ def exclusive(
         raise
     finally:
         removed = True
-        if _is_current(lock, state):  # else these are the files of the process that writes in the new folder
+        if _is_current(lock, state):  # otherwise they are the files of another process, in a new folder
             _remove(held.fresh)
             removed = _remove(lock)
         handle.close()
@@ -109,7 +109,7 @@ def _acquire(lock: Path, wait: _Wait) -> tuple[apsw.Connection, os.stat_result]:
             handle.execute("BEGIN EXCLUSIVE")
             if _is_current(lock, opened):
                 return handle, opened
-            # The process before removed this file with its lock. The next process will lock another file.
+            # The process before removed this file together with its lock, so other processes lock a new file.
         except FileNotFoundError:
             pass
         except (apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError):  # SQLite's errors for a file that was removed
@@ -124,8 +124,8 @@ def _acquire(lock: Path, wait: _Wait) -> tuple[apsw.Connection, os.stat_result]:
 
 
 def _ensure_lockable(lock: Path) -> None:
-    """Raise :class:`BuildError` for a file system without locks, such as of some networks and clusters: to SQLite each
-    lock of it is one that another process holds, or an error of the disk. The empty file is removed."""
+    """Raise :class:`BuildError` for a file system without locks, such as some networks and clusters have, and remove
+    the empty file. SQLite reports such a lock as one that another process holds, or as an error of the disk."""
     try:
         import fcntl
         import tempfile
@@ -146,7 +146,7 @@ def _ensure_lockable(lock: Path) -> None:
 
 class _Wait:
     """The wait for the process that holds a lock, as a busy handler of SQLite: each call sleeps a moment, and is False
-    at the end of the time."""
+    when the time is up."""
 
     def __init__(self, path: Path, lock: Path, timeout_s: float, progress: Progress) -> None:
         self._lock, self._timeout_s, self._progress = lock, timeout_s, progress
@@ -173,7 +173,7 @@ def _is_current(path: Path, opened: os.stat_result) -> bool:
 
 
 def _remove(path: Path) -> bool:
-    """Remove a file; False when that is not possible. A folder at ``path`` was reported before."""
+    """Remove a file; False if that is not possible. A folder at ``path`` was reported before."""
     try:
         path.unlink(missing_ok=True)
     except (PermissionError, IsADirectoryError):
@@ -182,16 +182,16 @@ def _remove(path: Path) -> bool:
 
 
 FEW_MOVES = 200
-"""Documents whose entries in the keyword index are replaced one by one, when they get other ids. For more of them it
+"""Up to so many documents with new ids, their entries in the keyword index are replaced one by one. For more of them it
 is made again."""
 
 
 def keep_out_of_git(folder: Path, *, parents: bool = False) -> None:
     """Create the default folder of an index with a ``.gitignore``, so that it is not committed by accident.
 
-    A folder that exists is not changed, unless the older Anvil made it. ``parents``: also make the folders above it; a
-    documentation folder that was renamed meanwhile would be there again, and empty. Raises :class:`BuildError` for a
-    link that leads out of its parent folder.
+    A folder that exists is not changed, unless the older Anvil made it. ``parents``: also make the folders above it.
+    Not by default: a documentation folder that was renamed meanwhile would be there again, and empty. Raises
+    :class:`BuildError` for a link that leads out of its parent folder.
     """
     safe_files.ensure_inside_parent(folder)
     ignore_file = folder / ".gitignore"
@@ -216,16 +216,17 @@ def is_kept_out_of_git(folder: Path) -> bool:
 def place(file: Path, path: Path, sha256: str | None = None, progress: Progress = silent) -> None:
     """Copy the index at ``file`` to ``path`` as a build does: locked, checked, flushed, renamed.
 
-    ``sha256`` (hex): that of the file that was examined; another program may have replaced it since. Raises
-    :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written, and
-    :class:`IndexBusy` when another process writes at ``path`` for more than :data:`COPY_LOCK_TIMEOUT_S`.
+    ``sha256`` (hex): of the file that was examined; another program may have replaced it since. Raises
+    :class:`ArtifactError` if the copy fails its check, :class:`BuildError` if it cannot be written, and
+    :class:`IndexBusy`
+    if another process writes at ``path`` for more than :data:`COPY_LOCK_TIMEOUT_S`.
     """
     with exclusive(path, COPY_LOCK_TIMEOUT_S, progress) as lock:
         copy(file, lock, sha256)
 
 
 def copy(file: Path, lock: Lock, sha256: str | None = None) -> None:
-    """As :func:`place`, for a caller that holds the lock."""
+    """:func:`place` for a caller that holds the lock."""
     fresh, path = lock.fresh, lock.path
     ensure_overwritable(path)
     lock.ensure_held()
@@ -272,11 +273,11 @@ class Publication:
         Raises :class:`BuildError`, as :meth:`finish` does. Then the file at ``path`` is unchanged.
         """
         self.lock.ensure_held()
-        with connection.translated(self.path):
+        with connection.translate_errors(self.path):
             safe_files.clear(self.fresh)
             page_size, self._vector_group = connection.layout(self.writer.reader.characters())
             with contextlib.closing(connection.open_scratch(self.fresh, page_size)) as empty:
-                connection.lay_out(empty, self.dimensions, self._vector_group)
+                connection.create_tables(empty, self.dimensions, self._vector_group)
             source = self.writer.connection
             moved = moves(self.writer)
             with self.writer.atomic():
@@ -299,7 +300,7 @@ class Publication:
 
     def finish(self) -> None:
         """Write windows, vectors and manifest, check the file, flush it, and rename it to the index's path."""
-        with connection.translated(self.path):
+        with connection.translate_errors(self.path):
             source = self.writer.connection
             with source:
                 self._copy("windows")
@@ -312,8 +313,11 @@ class Publication:
         self._put_in_place()
 
     def _copy(self, table: str) -> None:
-        """Copy a table into an empty one. SQLite copies its rows and indexes in their order as they are stored, which
-        leaves no free space in their pages; with ORDER BY it would insert row by row."""
+        """Copy a table into an empty one.
+
+        SQLite copies its rows and indexes in their stored order, which leaves no free space in their pages. With ORDER
+        BY it would insert row by row.
+        """
         self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table}")
 
     def _copy_vectors(self) -> None:
@@ -374,7 +378,7 @@ def _flush(file: Path) -> None:
 
 
 def moves(writer: Writer) -> list[tuple[int, int]]:
-    """(id, id in an index built from scratch) of each document where the two differ.
+    """(id, id in an index built from scratch) of each document for which the two differ.
 
     They can differ for documents with the same slot, after one of them was added or removed.
     """
@@ -395,22 +399,22 @@ _ID = slice(68, 72)
 
 
 def ensure_overwritable(path: Path) -> None:
-    """Raise :class:`BuildError` when the file at ``path`` is not Anvil's and would be lost."""
+    """Raise :class:`BuildError` if the file at ``path`` is not Anvil's and would be lost."""
     try:
-        foreign = is_foreign(path)
+        is_lost = is_foreign(path)
     except OSError as error:
         raise BuildError(
             f"{path} cannot be read ({error.strerror}), so it is not replaced. Name another file, or move it away."
         ) from error
-    if foreign:
+    if is_lost:
         raise BuildError(f"{path} is not an Anvil index, and would be lost. Name another file, or move it away.")
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether ``path`` is something else than an index, damaged or of the older Anvil too, a Git LFS pointer or an
-    empty file.
+    """Whether there is something at ``path`` that is not an index, not an empty file and not a Git LFS pointer. Damaged
+    indexes and those of the older Anvil are indexes.
 
-    Raises :class:`OSError` when the file cannot be read.
+    Raises :class:`OSError` if the file cannot be read.
     """
     try:
         if path.exists() and not path.is_file():
@@ -425,7 +429,7 @@ def is_foreign(path: Path) -> bool:
         from anvil.git import tracked_file
 
         return not tracked_file.is_pointer(path)
-    if len(header) < _ID.stop or _is_ours(header):  # cut off in its header: no data is lost
+    if len(header) < _ID.stop or _is_ours(header):  # a file that ends within its header has no data to lose
         return False
     return not connection.is_of_older_anvil(path)
 
@@ -478,7 +482,7 @@ def describe(path: Path) -> Manifest:
 
 
 def write_manifest(index: Path) -> Path:
-    """Write the manifest of an index, if it changed; its path."""
+    """Write the manifest of an index if it changed; its path."""
     path = manifest_path(index)
     safe_files.update_file(path, render(describe(index)).encode(), replace=True)
     return path

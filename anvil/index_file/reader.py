@@ -47,12 +47,12 @@ _SECTIONS_IN = """
 
 MAX_ROW = (1 << 63) - 1
 """The largest row id of SQLite."""
-# Ids of windows continue those of their chunks (table_rows.py), so each of these is a range in a primary key.
+# The id of a window is that of its chunk and a number (table_rows.py), so the windows of a chunk are a range of ids.
 _OWN_WINDOWS = (
     f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {table_rows.WINDOW_BITS} "
     f"AND (c.id << {table_rows.WINDOW_BITS}) + {(1 << table_rows.WINDOW_BITS) - 1}"
 )
-"""A subquery for the windows of a chunk ``c``; conditions can be added."""
+"""A subquery for the windows of a chunk ``c``, to which conditions can be added."""
 UNCUT = f"NOT EXISTS ({_OWN_WINDOWS})"
 """A condition: the chunk ``c`` has no window."""
 BARE_WINDOW = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
@@ -62,19 +62,19 @@ LACKING = f"({UNCUT} OR EXISTS ({_OWN_WINDOWS} AND {BARE_WINDOW}))"
 
 
 def signature(path: Path) -> tuple[int, ...] | None:
-    """Numbers that differ between a file at ``path`` and the next that is there; None without a file."""
+    """Numbers by which a file at ``path`` differs from the next one there; None without a file."""
     try:
         state = os.stat(path)
     except OSError:
         return None
-    # The inode, too: a file that is renamed here may have the last one's size and, if it was copied with it, its time.
-    # The last is the time of the change itself, which no program sets: a file may be written over with its time kept.
+    # The inode: another file that is renamed to this path may have the same size and, if it was copied, the same time.
+    # The time of the change itself (ctime): a program may write a file over and keep its mtime, but cannot set this.
     return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 @contextlib.contextmanager
-def answering(place: object) -> Iterator[None]:
-    """A context for queries to an index that was checked: what SQLite raises now is damage done to the file since.
+def reporting_damage(place: object) -> Iterator[None]:
+    """A context for queries to an index that was checked: an error of SQLite means that the file was damaged since.
 
     Raises :class:`ArtifactRejected` for it.
     """
@@ -86,8 +86,8 @@ def answering(place: object) -> Iterator[None]:
 
 
 class IndexReader(Protocol):
-    """The queries of an index that is searched: a file, a copy in memory, or a collection on a server. See
-    :class:`Reader`, which has all of them."""
+    """The queries of an index that is searched: a file, a copy in memory, or a collection on a server. :class:`Reader`
+    has all of them, with their docstrings."""
 
     def meta(self) -> dict[str, str]: ...
     def excluded_hashes(self) -> frozenset[str] | None: ...
@@ -133,7 +133,7 @@ class Reader:
         return dict(self.connection.execute("SELECT key, value FROM anvil_meta ORDER BY key"))
 
     def counts(self) -> dict[str, int]:
-        """Rows of each table; ``vectors`` is 0 without a vector table."""
+        """The number of rows of each table; ``vectors`` is 0 without a table of vectors."""
         counts = {name: self._one(f"SELECT count(*) FROM {name}") for name in _COUNTED}
         # The list of row ids, because SQLite counts a virtual table by scanning it.
         return {**counts, "vectors": self._one("SELECT count(*) FROM vectors_rowids") if self.has_vectors() else 0}
@@ -142,7 +142,7 @@ class Reader:
         return bool(self._one("SELECT count(*) FROM sqlite_schema WHERE name = 'vectors'"))
 
     def lacking_vectors(self) -> int:
-        """Windows without a vector, and chunks without a window; 0 where there is no vector table."""
+        """The number of windows without a vector plus that of chunks without a window; 0 without a table of vectors."""
         if not self.has_vectors():
             return 0
         return int(self._one(f"SELECT count(*) FROM windows w WHERE {BARE_WINDOW}")) + self.count_without_windows()
@@ -155,15 +155,18 @@ class Reader:
         return int(self._one("PRAGMA page_size"))
 
     def root_pages(self) -> dict[str, int]:
-        """Table -> the number of the page where its tree begins, of all tables but virtual ones."""
+        """Table -> the number of the page at the root of its tree, of all tables but virtual ones."""
         sql = "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
         return dict(self.connection.execute(sql))
 
     # --- documents --------------------------------------------------------------------------------------
 
     def blob_ids(self) -> dict[str, str]:
-        """POSIX path -> the state of a document's files: git blob ids of its source and of the files that it includes,
-        as :func:`document_source.of_file` writes them. Documents without a source file are not listed."""
+        """POSIX path -> the state of a document's files, as :func:`document_source.of_file` writes it.
+
+        The state has the git blob ids of its source and of the files that it includes. Documents without a source file
+        are left out.
+        """
         rows = self.connection.execute(
             "SELECT file_path, blob_id, fingerprint FROM documents WHERE blob_id <> '' ORDER BY file_path"
         )
@@ -175,7 +178,7 @@ class Reader:
         return {path: document_source.identity(blob, fingerprint) for path, blob, fingerprint in rows}
 
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Hashed paths of the files that the site leaves out; None when the index was built without a site."""
+        """Hashed paths of the files that the site leaves out; None if the index was built without a site."""
         hashes = self._one("SELECT value FROM anvil_meta WHERE key = 'left_out'")
         return None if hashes is None else frozenset(json.loads(hashes))
 
@@ -185,7 +188,7 @@ class Reader:
         return {path: (blob, time) for path, blob, time in rows}
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
-        """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
+        """Documents sorted by path. ``prefix``: a folder without trailing slash; all without one."""
         rows = self.connection.execute(
             f"SELECT {table_rows.DOCUMENT_COLUMNS} FROM documents WHERE ?1 = '' OR file_path = ?1 "
             "OR substr(file_path, 1, length(?1) + 1) = ?1 || '/' ORDER BY file_path",
@@ -198,8 +201,12 @@ class Reader:
         yield from self.connection.execute("SELECT id, file_path FROM documents")
 
     def about_deprecation(self) -> Iterator[tuple[int, Any, str, str]]:
-        """(document id, value of ``deprecated`` in its front matter, title, first characters of its text) of documents
-        with such a value, or with the word there. What is not asked for is empty."""
+        """(document id, value of ``deprecated`` in its front matter, title, first characters of its text) of the
+        documents with such a value, or with the word "deprecated" in the title or the first chunk.
+
+        A document may have two rows, one for front matter and title and one for the text. The other values of a row are
+        empty.
+        """
         yield from self.connection.execute(
             "SELECT id, json_extract(metadata, '$.deprecated'), title, '' FROM documents "
             "WHERE json_extract(metadata, '$.deprecated') IS NOT NULL OR title LIKE '%deprecated%' "
@@ -285,7 +292,8 @@ class Reader:
     def matching(
         self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None = None
     ) -> list[int]:
-        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of ``documents`` only, if given.
+        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of all documents, or of ``documents``
+        only.
 
         ``weights``: of title, breadcrumb, content and derived terms.
         """
@@ -297,7 +305,7 @@ class Reader:
     def _matching(
         self, expression: str, weights: Sequence[float], limit: int, within: str = "", *values: Any
     ) -> list[int]:
-        """As :meth:`matching`; ``within``: a further condition in SQL, for these ``values``."""
+        """The rows of :meth:`matching`. ``within``: a further condition in SQL, with its ``values``."""
         title, heading, content, terms = weights
         # Set by "rank MATCH", so that FTS5 itself sorts: https://sqlite.org/fts5.html, section 5.1.4.
         ranking = f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the index's columns
@@ -313,16 +321,16 @@ class Reader:
         return int(self._one("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", expression))
 
     def addresses(self) -> list[LinkablePage]:
-        """The pages, by path, as links name them."""
+        """The pages, by path, with all that a link to them can name."""
         rows = self.connection.execute("SELECT id, file_path, url, digest FROM documents ORDER BY file_path")
         return list(starmap(LinkablePage, rows))
 
     def page_texts(self) -> Iterator[PageText]:
-        """The texts of all pages, in the order of their ids, with what readers do not see apart."""
+        """The texts of all pages, in the order of their ids. Text that readers do not see is apart."""
         return _page_texts(self.connection.execute("SELECT document_id, content, hidden FROM chunks ORDER BY id"))
 
     def page_text(self, document_id: int) -> PageText:
-        """The text of one page; without any, for an unknown page."""
+        """The text of one page; empty for an unknown page."""
         rows = self.connection.execute(
             "SELECT document_id, content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
             table_rows.chunk_range(document_id),
@@ -352,14 +360,16 @@ class Reader:
             self.connection.pragma("query_only", is_read_only)
 
     def average_length(self) -> float:
-        """Mean number of words in a chunk, over all indexed columns. FTS5 stores it: rows, then tokens of each
-        column."""
+        """Mean number of words in a chunk, over all indexed columns.
+
+        FTS5 stores the number of rows, then the number of tokens of each column.
+        """
         # FTS5's own averages are right for the whole index; a mean over "docsize" would read a row for each chunk.
         numbers = _varints(self._one("SELECT block FROM chunks_fts_data WHERE id = 1") or b"")[: 1 + _INDEXED]
         return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
-        """Row -> its searched texts. The length is that of the keyword index."""
+        """Row -> its searched texts. Their length is that in the keyword index."""
         chunk_rows = self.connection.execute(
             "SELECT c.id, c.title, c.heading_path, c.content, c.terms, d.file_path, s.sz FROM chunks c "
             "JOIN documents d ON d.id = c.document_id JOIN chunks_fts_docsize s ON s.id = c.id "
@@ -372,7 +382,7 @@ class Reader:
         }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
-        """Row id -> chunk; its content is masked, see :mod:`anvil.text.visible_text`."""
+        """Row id -> chunk. Its content is masked, see :mod:`anvil.text.visible_text`."""
         chunk_rows = self.connection.execute(
             f"{table_rows.STORED_CHUNKS} WHERE c.id IN (SELECT value FROM json_each(?))", (_json_list(rows),)
         )
@@ -395,7 +405,7 @@ class Reader:
         return [chunks[row] for row in sorted(chunks)]
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
-        """(start, end, stored vector) of a chunk's windows that have one, in order."""
+        """(start, end, stored vector) of a chunk's windows that have a vector, in order."""
         sql = (
             'SELECT w.start, w."end", v.embedding FROM windows w JOIN vectors v ON v.id = w.id '
             "WHERE w.id BETWEEN ? AND ? ORDER BY w.id"
@@ -403,12 +413,12 @@ class Reader:
         return list(self.connection.execute(sql, table_rows.window_range(row, row)))
 
     def matrix(self) -> tuple[NDArray[np.int64], VectorRows]:
-        """All vectors: the chunk row of each (n,), and its numbers (n, dimensions); in the order of the file."""
+        """All vectors in the order of the file: the chunk row of each (n,), and its numbers (n, dimensions)."""
         windows, vectors = self.window_vectors()
         return windows >> table_rows.WINDOW_BITS, vectors
 
     def window_vectors(self) -> tuple[NDArray[np.int64], VectorRows]:
-        """All vectors: the window of each (n,), and its numbers (n, dimensions); in the order of the file.
+        """All vectors in the order of the file: the window of each (n,), and its numbers (n, dimensions).
 
         It reads sqlite-vec's own tables, whose definitions :mod:`verify` checks. A scan of the virtual table takes
         fifteen times as long.
@@ -439,8 +449,8 @@ class Reader:
         return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
 
     def vectors(self, first: int = 0, last: int = MAX_ROW) -> Iterator[tuple[int, bytes]]:
-        """(window id, stored vector) of the windows ``first`` to ``last`` that have one, by id; from sqlite-vec's own
-        tables."""
+        """(window id, stored vector) of the windows from ``first`` to ``last`` that have one, by id; from sqlite-vec's
+        own tables."""
         if not self.has_vectors():
             return
         size = table_rows.vector_bytes(int(self.meta()["embedding_dimensions"]))
@@ -457,14 +467,14 @@ class Reader:
 
 
 def _page_texts(rows: Iterable[tuple[Any, ...]]) -> Iterator[PageText]:
-    """Pages of rows (document, content, hidden), in the order of documents."""
+    """The pages of rows (document, content, hidden), in the order of documents."""
     for document, chunks in groupby(rows, key=itemgetter(0)):
         _, contents, hidden = zip(*chunks, strict=True)
         yield PageText(document, "\n".join(contents), "\n".join(hidden))
 
 
 def _json_list(rows: Iterable[int]) -> str:
-    """Row ids for ``json_each``; a query with a parameter for each row could have too many."""
+    """Row ids for ``json_each``: a query with a parameter for each row could have too many."""
     return json.dumps([int(row) for row in rows])
 
 
@@ -480,5 +490,5 @@ def _varints(block: bytes) -> list[int]:
 
 
 _INDEXED = 4
-"""Columns of the keyword index."""
+"""The number of columns of the keyword index."""
 _COUNTED = ("documents", "sections", "chunks", "windows")

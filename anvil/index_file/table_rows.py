@@ -5,7 +5,7 @@ breadcrumb. A window's id is its chunk's id followed by its number. So the rows 
 changes hardly any other id (small diffs in git).
 
 The keyword index stores the distance of each row to the next one that has the word, in as few bytes as it needs. So
-slots are as near each other as they can be: the first bits of a hash, and more of them only where those are taken.
+slots are as near each other as they can be: a slot is the first bits of a hash, and more bits only if those are taken.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 DOCUMENT_BITS = 18
 DOCUMENT_SLOT_BITS = 12
-"""Bits of the first slot of a document: 1,000 documents share 4,096 slots, so one that is added moves another one in
-an eighth of the cases."""
+"""Bits of the first slot of a document. 1,000 documents share 4,096 slots, so a new one moves another one in an eighth
+of the cases."""
 CHUNK_BITS = 15
 CHUNK_SLOT_BITS = 7
 """Bits of the first slot of a chunk. A distance below 128 takes one byte."""
@@ -49,11 +49,12 @@ def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
 
 
 def _free_slot(text: str, fewest: int, most: int, taken: Callable[[int], bool], beyond: dict[int, int]) -> int | None:
-    """The first slot of a text that is not ``taken``, or the next free one after the last of them; None without any.
+    """The first slot of a text that is not ``taken``, or the next free one after the last of them; None if all are
+    taken.
 
-    ``beyond``: a cache for calls with the same ``taken``, which may only grow: a taken slot -> a later one, and all
-    between are taken. Each search shortens these paths, as the "find" of a union-find, so that a thousand equal texts,
-    which have the same slots, take hardly longer than different ones.
+    ``beyond``: a cache for calls with the same ``taken``, which may only grow. It maps a taken slot to a later one, and
+    all between them are taken. Each search shortens these paths, like the "find" of a union-find. So a thousand equal
+    texts, which have the same slots, take hardly longer than different ones.
     """
     slot, count = 0, 1 << most
     for slot in _slots(text, fewest, most):
@@ -69,7 +70,8 @@ def _free_slot(text: str, fewest: int, most: int, taken: Callable[[int], bool], 
 
 
 def document_id(library: str, file_path: str, taken: Callable[[int], bool], beyond: dict[int, int]) -> int:
-    """A free id for a document. ``taken`` and ``beyond``: see :func:`_free_slot`. Raises :class:`BuildError`."""
+    """A free id for a document. ``taken`` and ``beyond``: see :func:`_free_slot`. Raises :class:`BuildError` if an
+    index is full."""
     slot = _free_slot(f"{library}\0{file_path}", DOCUMENT_SLOT_BITS, DOCUMENT_BITS, taken, beyond)
     if slot is None:
         count = 1 << DOCUMENT_BITS
@@ -100,7 +102,7 @@ class ChunkRows:
 
 
 def chunk_key(file_path: str, heading_path: str, occurrence: int) -> bytes:
-    """The portable id of a chunk, 8 bytes. ``occurrence``: number of chunks before it with the same breadcrumb."""
+    """The portable id of a chunk, 8 bytes. ``occurrence``: the number of chunks before it with the same breadcrumb."""
     return hashlib.sha256(f"{file_path}\0{heading_path}\0{occurrence}".encode()).digest()[:8]
 
 
@@ -119,16 +121,16 @@ def window_range(first_chunk: int, last_chunk: int) -> tuple[int, int]:
 
 
 def window_key(text: str) -> bytes:
-    """Hash of a window's exact text, 10 bytes: windows with the same key have the same vector."""
-    # Not left out to make the file smaller: docs/performance-method.md, "Choices in the size of an index".
+    """Hash of a window's exact text, 10 bytes. Windows with the same key have the same vector."""
+    # Why it is not left out to make the file smaller: docs/performance-method.md, "Choices in the size of an index".
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]
 
 
 # --- the columns of rows, as they are written, read and digested; schema.sql defines them -------------------------
 
 FORMAT_VERSION = 5
-"""Increased for a change that older versions cannot read. Then indexes are built again."""
-# Without names of columns: the tables are those of schema.sql, which the check compares word for word.
+"""Increase it for a change that older versions cannot read. Then indexes are built again."""
+# No names of columns are needed: the tables are those of schema.sql, which the check compares word for word.
 INSERT = {
     table: f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
     for table, columns in (("documents", 14), ("sections", 9), ("chunks", 15), ("windows", 4))
@@ -177,7 +179,7 @@ def section_values(document: int, section: Section) -> tuple[Any, ...]:
 def chunk_values(
     row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0, front: str = ""
 ) -> tuple[Any, ...]:
-    """The row of a chunk. ``page``: its page in a paged document. ``front``: more text that finds it."""
+    """The row of a chunk. ``page``: its page in a paged document. ``front``: more text by which it is found."""
     content = chunk.content if chunk.masked is None else chunk.masked
     return (
         row,
@@ -241,7 +243,7 @@ class SearchedText(NamedTuple):
 
 
 class ChunkText(NamedTuple):
-    """What of a chunk is embedded, and its row id."""
+    """The texts of a chunk that are embedded, and its row id."""
 
     row: int
     title: str
@@ -267,7 +269,7 @@ def section_url(page_url: str | None, anchor: str) -> str | None:
 
 
 def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool:
-    """Whether a text has as many lines as its place in the source file, so that each is one of the file."""
+    """Whether a text has as many lines as its place in the source file, so that each line is one of the file."""
     if start_line is None or end_line is None:
         return False
     # Text that was included or made by a site has more or fewer. A line end at the end begins no further line.
@@ -275,8 +277,8 @@ def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool
 
 
 class Edition(NamedTuple):
-    """The fields of :class:`anvil.values.ChunkMetadata` that a document's metadata have under these names; None for one
-    that they do not have."""
+    """Fields of :class:`anvil.values.ChunkMetadata` that a document's metadata may have under these names; else
+    None."""
 
     version: str | None
     language: str | None
@@ -288,14 +290,14 @@ def edition(metadata: Mapping[str, Any]) -> Edition:
 
 
 def speaks(own: str, language: str) -> bool:
-    """Whether a page's language is the given one: ``en-GB`` is ``en`` too."""
+    """Whether a page in the language ``own`` is a page in ``language``: ``en-GB`` is ``en`` too."""
     # Sites write en_GB as well as en-GB.
     own, language = own.lower().replace("_", "-"), language.lower().replace("_", "-")
     return own == language or own.startswith(f"{language}-")
 
 
-# The anchor is that of the section in which the chunk begins: the index has sections and chunks apart, because one can
-# have several of the other.
+# The anchor is that of the section in which the chunk begins. The index has sections and chunks in tables of their own,
+# because a chunk can have several sections, and a section several chunks.
 STORED_CHUNKS = """
     SELECT c.id, c.document_id, c.ordinal, c.title, c.content, c.start, d.file_path, c.heading_path,
            c.heading_level, d.last_modified, c.char_count, c.start_line, c.end_line, d.url,
@@ -327,7 +329,7 @@ def stored_chunk(row: Sequence[Any]) -> StoredChunk:
 VECTOR_COLUMN = "int8[{}]"
 """The type of the column in the table of vectors, with the dimensions."""
 VECTOR_VALUE = "vec_int8(?)"
-"""A stored vector as a value of that column."""
+"""The expression for a stored vector as a value of that column."""
 VectorRows: TypeAlias = "NDArray[np.int8]"
 """Stored vectors as numbers: (n, dimensions)."""
 
@@ -340,8 +342,8 @@ def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
     """
     import numpy as np
 
-    # A vector that could not be made is all 0. Why not fewer bits: docs/performance-method.md, "Choices in the size of
-    # an index".
+    # A vector that could not be made is all 0, so the divisor is never 0. Why 8 bits and not fewer:
+    # docs/performance-method.md, "Choices in the size of an index".
     peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)
     return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
 
@@ -352,7 +354,7 @@ def vector_bytes(dimensions: int) -> int:
 
 
 def vector_rows(stored: bytes, dimensions: int) -> VectorRows:
-    """The numbers of one or more vectors of :func:`quantized`, joined: (n, dimensions)."""
+    """The numbers of vectors of :func:`quantized` that are joined to one blob: (n, dimensions)."""
     import numpy as np
 
     return np.frombuffer(stored, np.int8).reshape(-1, dimensions)

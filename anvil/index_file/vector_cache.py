@@ -1,7 +1,7 @@
 """The user's cache of vectors: one SQLite file that all projects share, by model and text.
 
-A cache saves time and decides nothing. When its file cannot be read or written, texts are embedded as without it.
-Many processes may use it at once.
+A cache saves time and decides nothing. If its file cannot be read or written, texts are embedded as without it. Many
+processes may use it at once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from anvil.index_file.table_rows import vector_bytes
 from anvil.system import safe_files
 
 MAX_BYTES = 512 << 20
-"""Size of the file; above it the vectors that were used least recently are removed."""
+"""Size of the file above which the vectors that were used least recently are removed."""
 REMOVED_SHARE = 8
-"""One in so many vectors is removed at a time, so that it is rare. The file keeps its size; its pages are reused."""
+"""One in so many vectors is removed at a time, so that this is rare. The file keeps its size; its pages are reused."""
 BUSY_TIMEOUT_MS = 2000
-"""A build must not wait longer for a cache: then it embeds the text itself."""
+"""A build must not wait longer for a cache: it then embeds the text itself."""
 CHECKSUM_BYTES = 4
 APPLICATION_ID = 0x414E5643  # "ANVC"
 SECONDS_PER_DAY = 86_400
@@ -59,7 +59,7 @@ def default_path() -> Path:
 class VectorCache:
     """Vectors of one model, as an index stores them, by the key of their text. Usable from any thread.
 
-    ``model_digest``: what defines the vectors. No method raises because of the file.
+    ``model_digest``: identifies the model and all that a vector depends on. No method raises because of the file.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class VectorCache:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[apsw.Connection | None]:
-        """The connection, locked; None when the file cannot be used. An error of SQLite ends the block and no more."""
+        """The connection, locked; None if the file cannot be used. An error of SQLite ends the block and no more."""
         with self._lock:
             if self._connection is None and self._usable:
                 with self._tolerated():
@@ -167,7 +167,7 @@ class VectorCache:
         return connection
 
     def _give_up(self, error: Exception) -> None:
-        """Work without the file from now on. One that is damaged is removed, so that the next process begins it."""
+        """Work without the file from now on. A damaged file is removed, so that the next process makes a new one."""
         logger.debug("The vector cache is not used: %s", error)
         self._usable = False
         if self._connection is not None:

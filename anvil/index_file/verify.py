@@ -1,7 +1,7 @@
 """The check of an index file, which may come from anywhere.
 
 Identity, format, table definitions, page structure, types and ranges of values, digest, checksum, keyword index,
-vectors and counts are compared with what they must be. A file that fails is refused with the reason and the way out.
+vectors and counts are compared with what they must be. A file that fails is refused, with the reason and the next step.
 Nothing in the file is ever run.
 
 SQLite stores any type in any column, and the author of a file can also write matching digests. So the values are
@@ -38,23 +38,25 @@ _VIRTUAL = ("chunks_fts", "vectors")
 _LAYOUTS = (connections.SMALL, connections.LARGE)
 
 MAX_REMEMBERED = 500
-"""Notes of checked files in the user's cache. Over that, the oldest fifth goes at once: all ages are read rarely."""
+"""Notes of checked files in the user's cache. Beyond that, the oldest fifth is deleted at once, so that the ages of all
+are read rarely."""
 CHECK_VERSION = 4
-"""Increased when the check finds more than before, so that files are checked again."""
+"""Increase it when the check finds more than before. Then files are checked again."""
 
 
 def open_checked(path: Path, thorough: bool = False) -> Reader:
-    """Open an index file that passes its check. A file of the same bytes is checked once on a machine.
+    """Open an index file that passes its check. A file with the same bytes is checked once on a machine.
 
-    The reader has the checked file open, even if another one is renamed to ``path`` meanwhile.
-    ``thorough``: also make the keyword index again from the text, and compare. It takes twice as long, and finds pairs
-    of changes that cancel each other out in FTS5's own check.
+    The reader has the checked file open, even if another one is renamed to ``path`` meanwhile. ``thorough``: also make
+    the keyword index again from the text, and compare. It takes twice as long, and finds pairs of changes that cancel
+    each other out in FTS5's own check.
+
     Raises :class:`ArtifactMissing`, :class:`ArtifactRejected` or :class:`FormatTooNew`.
     """
     with _damage(path):
         handle = connections.open_artifact(path)
         try:
-            # Of the open file, and not of the path: what is remembered below must be what was read.
+            # The hash of the open file, not of the path: the file that is remembered must be the one that was read.
             digest, _ = connections.sha256(handle)
             reader = Reader(handle)
             if not is_verified(digest, thorough):
@@ -72,7 +74,8 @@ def open_checked(path: Path, thorough: bool = False) -> Reader:
 
 
 def open_foreign(path: Path, thorough: bool = False) -> Reader:
-    """:func:`open_checked` for a file that need not be the index of this project: no message advises a build here."""
+    """:func:`open_checked` for a file that need not be the index of this project: no message advises to build it
+    here."""
     try:
         return open_checked(path, thorough)
     except ArtifactMissing as error:
@@ -82,7 +85,8 @@ def open_foreign(path: Path, thorough: bool = False) -> Reader:
 
 
 def open_known(path: Path, max_bytes: int) -> Reader | None:
-    """Open an index file that passed its check before; None for another or a larger one. Takes a millisecond a MB.
+    """Open an index file that passed its check before; None for another or a larger one. It takes a millisecond for a
+    MB.
 
     Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
     """
@@ -112,7 +116,7 @@ def _damage(path: Path) -> Iterator[None]:
 
 
 def refuse_part(reader: IndexReader, path: Path) -> None:
-    """Raise :class:`ArtifactRejected` when an index is a shard: the other shards have the rest."""
+    """Raise :class:`ArtifactRejected` if an index is a shard: the other shards have the other pages."""
     shard = reader.meta().get("shard")
     if shard is not None:
         raise ArtifactRejected(manifests.NOT_WHOLE.format(path, shard))
@@ -124,7 +128,7 @@ def check(path: Path, thorough: bool = False) -> None:
 
 
 def begin_text_check(path: Path) -> Future[None]:
-    """Check the documents and the keyword index of an index file that is being written, in a thread.
+    """Start a check of the documents and the keyword index of a file that is being written, in a thread.
 
     The check reads a copy in memory, so the file may grow meanwhile. It takes longer than all other checks together.
     """
@@ -145,7 +149,7 @@ def begin_text_check(path: Path) -> Future[None]:
 
 
 def check_written(path: Path, text_check: Future[None]) -> None:
-    """Check what :func:`begin_text_check` leaves out of a file that this process has just written, and wait for that.
+    """Check all but the text of a file that this process has just written, and wait for :func:`begin_text_check`.
 
     Its checksum was computed from the rows in it, so it is not compared again.
     """
@@ -163,9 +167,12 @@ def _refuse(path: Path, reason: str | None) -> None:
 
 
 def _check(reader: Reader, path: Path, written: bool = False) -> None:
-    """Refuse a file that fails. The order is part of the check: each step reads only what the steps before have found
-    to be of the right kind. A table is not read before its definition is compared, since a view or a virtual table of
-    that name could do anything; no value is computed with before its type is checked."""
+    """Refuse a file that fails.
+
+    The order is part of the check: each step reads only values that the steps before have found to be of the right
+    kind. A table is not read before its definition is compared, since a view or a virtual table of that name could do
+    anything. No value is computed with before its type is checked.
+    """
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
         if connections.is_of_older_anvil(path):
@@ -180,7 +187,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
     if version < table_rows.FORMAT_VERSION:
         _refuse(path, f"it has the old format {version}")
 
-    # The manifest's table alone, for it says which definitions the others must have.
+    # The definition of the manifest first: the manifest says which definitions the other tables must have.
     definitions = connections.definitions(handle)
     if definitions.get(connections.MANIFEST_TABLE) != connections.expected_definitions(0)[connections.MANIFEST_TABLE]:
         _refuse(path, "its manifest is missing or not defined as it must be")
@@ -189,7 +196,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
     _refuse(path, manifests.wrong(meta))
     dimensions = int(meta["embedding_dimensions"])
     vector_group = next(
-        (each for _, each in _LAYOUTS if f"chunk_size={each})" in str(definitions.get(("table", "vectors")))),
+        (group for _, group in _LAYOUTS if f"chunk_size={group})" in str(definitions.get(("table", "vectors")))),
         connections.LARGE.vector_group,
     )
     expected = connections.expected_definitions(dimensions, vector_group)
@@ -199,7 +206,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
         if definitions[kind, name] != expected[kind, name]:
             _refuse(path, f"the {kind} {name!r} is not defined as it must be")
 
-    for kind, name in sorted(expected):  # not all at once: that includes the keyword index, which is checked better
+    for kind, name in sorted(expected):  # one by one, without the keyword index, for which there is a better check
         if kind == "table" and name not in _VIRTUAL:
             verdict = handle.execute(f"PRAGMA integrity_check('{name}')").get
             if verdict != "ok":
@@ -236,8 +243,8 @@ def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, vector_gr
         _refuse(path, "it does not match its digest")
     for key, value in manifests.of_rows(reader).items():
         if meta.get(key) != value:
-            what = f"holds {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
-            _refuse(path, f"it {what}, its manifest says {meta.get(key)}")
+            finding = f"has {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
+            _refuse(path, f"it {finding}, its manifest says {meta.get(key)}")
     _refuse(path, wrong_windows(handle, dimensions, vector_group))
 
 
@@ -270,12 +277,12 @@ def remember_verified(digest: str, thorough: bool = False) -> None:
 
 
 def _cached_name(digest: str, thorough: bool) -> str:
-    # With the format, because of two checkouts with the same version one can read another.
+    # Two checkouts with the same version may have different formats.
     return f"{digest}-{__version__}-{table_rows.FORMAT_VERSION}.{CHECK_VERSION}{'-thorough' if thorough else ''}"
 
 
 def cache_folder() -> Path:
-    """The folder with the names of files that passed their check, so that each is checked once on a machine."""
+    """The folder with the names of files that passed their check."""
     return safe_files.user_cache() / "checked"
 
 
@@ -291,7 +298,7 @@ _LINES = "end_line >= start_line AND (start_line > 0) = (end_line > 0)"
 
 
 def _typed_rows(handle: apsw.Connection) -> Iterator[tuple[str, str]]:
-    """Queries for the rows of pages in which a value is wrong by itself, and what is wrong then."""
+    """Queries for the rows of pages in which a value is wrong by itself, each with a message."""
     wrong = "is of the wrong type or out of range"
     # A time, parsed and written again, must be the same: as text, times are compared and sorted.
     yield (
@@ -323,8 +330,8 @@ def _typed_rows(handle: apsw.Connection) -> Iterator[tuple[str, str]]:
 
 
 _STRAY_SECTIONS = "SELECT document_id FROM sections WHERE document_id NOT IN (SELECT id FROM documents) LIMIT 1"
-# The chunks of a page, joined in order, are its text; its sections divide that text from its first character to its
-# last. So a section has no empty span, and a page no more sections than characters.
+# The chunks of a page, joined in order, are its text. Its sections divide that text from the first character to the
+# last, so no section is empty, and a page has no more sections than characters.
 _TORN_CHUNKS = """
     SELECT document_id FROM (
         SELECT document_id, ordinal, start, row_number() OVER page - 1 AS place,
@@ -332,7 +339,7 @@ _TORN_CHUNKS = """
         FROM chunks WINDOW page AS (PARTITION BY document_id ORDER BY ordinal ROWS UNBOUNDED PRECEDING)
     ) WHERE ordinal <> place OR start <> begin LIMIT 1
 """
-# Chunks of one fixed size share their ends: each begins after the one before began, and not after it ended.
+# Chunks of one fixed size overlap: each begins after the beginning of the one before, and not after its end.
 _TORN_FIXED_CHUNKS = """
     SELECT document_id FROM (
         SELECT document_id, ordinal, start, row_number() OVER page - 1 AS place,
@@ -353,27 +360,26 @@ _TORN_PAGES = """
     WHERE characters IS NOT last LIMIT 1
 """
 _KEYWORD_SETTINGS = {"version": (4, 4), "hashsize": (1, 1 << 40)}
-"""What may be set in the keyword index, and within which bounds: other settings change what it finds."""
+"""Settings that a keyword index may have, and their bounds. Other settings change what it finds."""
 
 
 def _wrong_manifest(handle: apsw.Connection) -> str | None:
-    """What is wrong with the types of the manifest's keys and values. Call it before the manifest is read."""
+    """The problem with the types of the manifest's keys and values, or None. Call it before the manifest is read."""
     rule = connections.row_rule(handle, "anvil_meta")
     wrong = handle.execute(f"SELECT count(*) FROM anvil_meta WHERE NOT ({rule})").get
     return f"{wrong} keys or values of its manifest are not text" if wrong else None
 
 
 def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
-    """What is wrong with documents, sections and chunks.
+    """The first problem with documents, sections and chunks, or None.
 
-    ``chunking``: what the manifest says of the chunks; None where there is no manifest yet, then the order of the
-    chunks is not checked.
+    ``chunking``: of the manifest; None if there is no manifest yet, then the order of the chunks is not checked.
     """
     torn_chunks = _TORN_FIXED_CHUNKS if "overlap" in strict_json(chunking or "{}") else _TORN_CHUNKS
     # In this order: the later ones compute with values that the first have checked.
     for query, damage in (
         *_typed_rows(handle),
-        (_STRAY_SECTIONS, "it holds sections of a document with id {}, which does not exist"),
+        (_STRAY_SECTIONS, "it has sections of a document with id {}, which does not exist"),
         *([(torn_chunks, "the chunks of the document with id {} are not its text")] if chunking is not None else []),
         (_TORN_SECTIONS, "the sections of the document with id {} do not follow each other"),
         (_TORN_PAGES, "the sections of the document with id {} are not those of its chunks"),
@@ -388,7 +394,7 @@ def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
 
 
 def wrong_windows(handle: apsw.Connection, dimensions: int, vector_group: int) -> str | None:
-    """What is wrong with windows and vectors. The tables of pages are checked before."""
+    """The first problem with windows and vectors, or None. The tables of pages must be checked before."""
     rule = connections.row_rule(handle, "windows", "w.")
     if handle.execute(
         f"SELECT w.id FROM windows w LEFT JOIN chunks c ON c.id = w.id >> {table_rows.WINDOW_BITS} "
@@ -401,7 +407,7 @@ def wrong_windows(handle: apsw.Connection, dimensions: int, vector_group: int) -
 
 
 def _wrong_keyword_settings(handle: apsw.Connection) -> str | None:
-    """What is wrong with the settings of the keyword index."""
+    """The problem with the settings of the keyword index, or None."""
     for key, value in handle.execute("SELECT k, v FROM chunks_fts_config"):
         least, most = _KEYWORD_SETTINGS.get(key, (1, 0)) if isinstance(key, str) else (1, 0)
         if not isinstance(value, int) or not least <= value <= most:
@@ -410,8 +416,11 @@ def _wrong_keyword_settings(handle: apsw.Connection) -> str | None:
 
 
 def _vectors_are_sound(handle: apsw.Connection, dimensions: int, size: int) -> bool:
-    """Whether sqlite-vec's own tables are as a build writes them: by window, in groups that are all full except the
-    last, with the same row ids in the groups and in the list of rows."""
+    """Whether sqlite-vec's own tables are as a build writes them.
+
+    Vectors are ordered by window, in groups that are all full except the last. The groups and the list of rows have the
+    same row ids.
+    """
     rows: Iterable[Any] = handle.execute(
         "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, w.id FROM vectors_rowids r LEFT JOIN windows w "
         "ON w.id = r.rowid ORDER BY r.rowid"

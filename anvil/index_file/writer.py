@@ -37,7 +37,7 @@ DEFAULT_LIBRARY = "default"
 def _chunk_rows(
     document: int, path: str, title: str, chunks: Iterable[Chunk], metadata: Mapping[str, Any]
 ) -> list[tuple[Any, ...]]:
-    """The rows of a document's chunks, in the order of the table. Front matter finds the first of them."""
+    """The rows of a document's chunks, in the order of the table. The first chunk can be found by the front matter."""
     ids = table_rows.ChunkRows(document)
     occurrences: Counter[str] = Counter()
     rows: list[tuple[Any, ...]] = []
@@ -50,9 +50,10 @@ def _chunk_rows(
 
 
 def title_of(document: Document, page: ParsedPage) -> str:
-    """The title of a page: from its source, else front matter or the first h1, else the name of its file or folder.
+    """The title of a page: from its source, else from front matter or the first h1, else the name of its file or
+    folder.
 
-    Front matter can contain a NUL character, where SQLite's functions end a text. It is replaced.
+    Front matter can have a NUL character, at which SQLite's functions end a text. It is replaced.
     """
     headings = ((section.heading_level, section.title) for section in page.sections if section.heading_level)
     return page_title(document.path, document.title or page.title, headings).replace("\0", "\ufffd")
@@ -86,7 +87,7 @@ class Writer:
     # --- documents --------------------------------------------------------------------------------------
 
     def put(self, document: Document, page: ParsedPage, chunks: Sequence[Chunk], library: str = DEFAULT_LIBRARY) -> int:
-        """Store a document and its chunks, or replace the one at its path. It has no windows yet.
+        """Store a document and its chunks, in place of the one at its path if there is one. It has no windows yet.
 
         Returns the document's id. A document that is replaced keeps its id.
         """
@@ -119,7 +120,8 @@ class Writer:
         )
 
     def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
-        """Remove a document with its sections, chunks, windows and vectors; its id, or None when there is none."""
+        """Remove a document with its sections, chunks, windows and vectors; its id, or None if there is no such
+        document."""
         id_: int | None = self.connection.execute(
             "SELECT id FROM documents WHERE library = ? AND file_path = ?", (library, file_path)
         ).get
@@ -157,7 +159,8 @@ class Writer:
         return self._chunk_texts(UNCUT, after, limit)
 
     def drop_bare_windows(self) -> None:
-        """Remove the windows of chunks of which one lacks a vector, which an earlier run could not embed."""
+        """Remove all windows of each chunk with a window without a vector, because an earlier run could not embed
+        it."""
         sql = f"SELECT DISTINCT id >> {table_rows.WINDOW_BITS} FROM windows w WHERE {BARE_WINDOW}"
         rows: list[Any] = self.connection.execute(sql).fetchall()
         for (row,) in rows:
@@ -178,11 +181,11 @@ class Writer:
         self.connection.executemany(insert, vectors)
 
     def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
-        """Up to ``limit`` chunks after row ``after`` that lack windows, or whose windows lack vectors, by row."""
+        """Up to ``limit`` chunks after row ``after`` without windows, or with windows without vectors, by row."""
         return self._chunk_texts(LACKING, after, limit)
 
     def chunks_lacking_vectors(self, rows: Collection[int]) -> list[ChunkText]:
-        """The chunks of these rows that lack windows, or whose windows lack vectors, by row."""
+        """The chunks of these rows without windows, or with windows without vectors, by row."""
         chosen = f"id IN ({', '.join(str(int(row)) for row in rows)})"
         return self._chunk_texts(f"{chosen} AND {LACKING}", -1, len(rows))
 
@@ -196,7 +199,7 @@ class Writer:
     def replace_windows(self, chunk: ChunkText, windows: Sequence[Window]) -> list[int]:
         """Replace the windows of a chunk; the ids of the new ones.
 
-        Nothing is stored and nothing returned when the chunk is gone or has another text now.
+        Nothing is stored, and the list is empty, if the chunk is gone or has another text now.
         """
         # The page may have been edited while the model ran, without the lock.
         sql = "SELECT title, heading_path, content FROM chunks WHERE id = ?"
@@ -213,8 +216,10 @@ class Writer:
             self.connection.execute(connections.vector_table(dimensions))
 
     def renumber(self, moves: Sequence[tuple[int, int]], keywords: bool) -> None:
-        """Change ids of documents (old, new) and those of their rows. ``keywords``: in the keyword index too; else it
-        must be rebuilt."""
+        """Change the ids of documents, (old, new), and of their rows.
+
+        ``keywords``: also in the keyword index; without, it must be rebuilt.
+        """
         self._beyond.clear()
         beyond = 1 << table_rows.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
         for old, _ in moves if keywords else ():
@@ -267,7 +272,7 @@ class Writer:
 
 
 def take_over(writer: Writer, reader: Reader) -> None:
-    """Add every document of ``reader`` to a working copy with the same settings that has none of them.
+    """Add every document of ``reader`` to a working copy with the same settings, which has none of these documents.
 
     Documents may get other ids. The keyword index is not changed; publishing makes it from the chunks.
     """
@@ -298,8 +303,10 @@ def _copy(writer: Writer, reader: Reader, document: StoredDocument) -> int:
 
 
 def copy_rows(writer: Writer, reader: Reader, old: int, new: int) -> None:
-    """Add the chunks, windows and vectors of the document ``old`` of ``reader`` as those of the document ``new``,
-    without entries in the keyword index."""
+    """Copy the chunks, windows and vectors of a document of ``reader``, without entries in the keyword index.
+
+    ``old`` and ``new``: the id of the document in ``reader`` and in ``writer``.
+    """
     shift = (new - old) << table_rows.CHUNK_BITS
     chunks = table_rows.chunk_range(old)
     windows = table_rows.window_range(*chunks)
@@ -311,8 +318,8 @@ def copy_rows(writer: Writer, reader: Reader, old: int, new: int) -> None:
     writer.put_vectors((id_ + shift, vector) for id_, vector in reader.vectors(*windows))
 
 
-def detached(reader: Reader, path: str = "") -> Reader:
-    """Copy an open index to a scratch database and close it, because Windows cannot replace an open file.
+def detach(reader: Reader, path: str = "") -> Reader:
+    """A scratch copy of an open index, which is closed then, because Windows cannot replace an open file.
 
     ``path``: as for :func:`anvil.index_file.connection.open_scratch`.
     """
@@ -331,7 +338,8 @@ def _literals(columns: str) -> str:
 
 
 def document_digests(connection: apsw.Connection, document: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """(id, digest) of one document or of all, by id: over its row, its sections and its chunks in their order."""
+    """(id, digest) of one document or of all, by id. A digest is over its row, its sections and its chunks in their
+    order."""
     first, last = (document, document) if document is not None else (0, (1 << table_rows.DOCUMENT_BITS) - 1)
     # A chunk counts when its id is in its document's range and its row names that document. So a wrong one is noticed.
     for id_, *parts in connection.execute(
@@ -348,8 +356,8 @@ def document_digests(connection: apsw.Connection, document: int | None = None) -
 
 
 def checksum(connection: apsw.Connection, schema: str = "main") -> str:
-    """SHA-256 (hex) of what the digest leaves out: the manifest's other keys, times, the keyword index, windows and
-    vectors, as they are stored.
+    """SHA-256 (hex) over all that the digest leaves out, as it is stored: the manifest's other keys, times, the keyword
+    index, windows and vectors.
 
     Damage there changes no text. It changes which text is found, its rank, or which vector is reused.
     """

@@ -126,7 +126,7 @@ def stage_document(
         if is_halted():
             raise DocumentRejected("It was cancelled, and nothing was stored. Ingest it again.")
 
-    with connections.temporary(), closing(StagedDocument(settings, info)) as staged:
+    with connections.translate_scratch_errors(), closing(StagedDocument(settings, info)) as staged:
         chunker, notes = DocumentChunker(chunking), dict[str, None]()
         for number, part in enumerate(parts):
             check()

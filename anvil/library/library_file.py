@@ -56,7 +56,7 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
         raise BuildError(
             f"The folder {path.parent} cannot be made ({error.strerror}). Choose another place with library.index."
         ) from error
-    with connections.translated(path, LIBRARY):
+    with connections.translate_errors(path, LIBRARY):
         handle = apsw.Connection(str(path))
         try:
             if handle.readonly("main"):  # SQLite would leave files beside it, into which its owner could not write
@@ -64,7 +64,7 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
                     f"{path} cannot be written by this user, and SQLite writes files beside a library even to read it. "
                     "Change its permissions, or set library.index."
                 )
-            connections.prepared(handle)
+            connections.prepare(handle)
             handle.set_busy_timeout(int(WRITE_TIMEOUT_S * 1000))
             if _retry_locked(lambda: _is_empty(handle)):
                 handle.pragma("page_size", PAGE_SIZE_BYTES)
@@ -214,7 +214,7 @@ def guarded(path: Path) -> Iterator[None]:
 def _rejected(path: Path, *errors: type[Exception]) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` in place of these errors, and of SQLite's errors for a damaged file."""
     try:
-        with connections.translated(path, LIBRARY):
+        with connections.translate_errors(path, LIBRARY):
             yield
     except errors as error:
         reason = str(error) or type(error).__name__
@@ -235,7 +235,7 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     with (
         _rejected(path, Damage, *_ERRORS_OF_DAMAGE),
-        contextlib.closing(connections.prepared(apsw.Connection(address, flags=flags))) as handle,
+        contextlib.closing(connections.prepare(apsw.Connection(address, flags=flags))) as handle,
     ):
         check_open(handle, path)
         verdict = str(handle.execute("PRAGMA quick_check(1)").get)

@@ -220,7 +220,7 @@ class StagedDocument:
         self.notes: tuple[str, ...] = ()
         self.rows = Writer(connections.open_scratch())
         """The scratch index."""
-        connections.lay_out(self.rows.connection, int(settings["embedding_dimensions"]))
+        connections.create_tables(self.rows.connection, int(settings["embedding_dimensions"]))
         self.rows.set_meta(settings)
         # a row for the document itself: messages about failures take its name from there
         sql = "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')"

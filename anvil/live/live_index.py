@@ -175,7 +175,7 @@ class LiveIndex:
         if self._background:
             self.start()
         self.ensure_available(wait=not self._background)
-        from anvil.index_file.reader import answering
+        from anvil.index_file.reader import reporting_damage
 
         try:
             with self.lock:
@@ -187,7 +187,7 @@ class LiveIndex:
                     self._changes.append(document_source.compare(indexed_before, copy.indexed))
                 if by_meaning or (search is not None and search.mode != "keyword"):
                     self._await_vectors(copy, search)
-                with answering(copy.where):
+                with reporting_damage(copy.where):
                     if by_meaning or search is not None:
                         self._query_model = copy.searcher.provider if copy.searcher.semantic else None
                     yield copy

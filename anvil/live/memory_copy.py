@@ -264,7 +264,7 @@ class MemoryCopy:
         :func:`anvil.index_file.manifests.settings`."""
         copy = Writer(connection.open_scratch(":memory:"))
         meta = settings(self.provider, options, configured)
-        connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
+        connection.create_tables(copy.connection, int(meta["embedding_dimensions"]))
         copy.set_meta(meta)
         copy.seal()
         refused_signature = self._refused_signature
@@ -317,7 +317,7 @@ class MemoryCopy:
         try:
             artifact = self.location.open_file()
             if os.name == "nt":  # an open file cannot be replaced there
-                artifact = writer.detached(artifact, ":memory:")
+                artifact = writer.detach(artifact, ":memory:")
         except ArtifactMissing:
             if was_open:  # removed since the signature was read
                 return

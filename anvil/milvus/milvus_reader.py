@@ -391,7 +391,7 @@ class Overlay(Writer):
         self.reader = _OverlayReader(self, below)
         self._below = below
         meta = below.meta()
-        connection.lay_out(self.connection, int(meta["embedding_dimensions"]))
+        connection.create_tables(self.connection, int(meta["embedding_dimensions"]))
         self.set_meta({key: meta[key] for key in (*SETTINGS, "commit") if key in meta})
         self.seal()
 

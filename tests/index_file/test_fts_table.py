@@ -34,7 +34,7 @@ def put(writer: Writer, path: str, content: str) -> None:
 
 def working_copy() -> Writer:
     writer = Writer(connection.open_scratch(":memory:"))
-    connection.lay_out(writer.connection, 0)
+    connection.create_tables(writer.connection, 0)
     fts_table.begin(writer.connection)
     return writer
 
@@ -105,7 +105,7 @@ def test_a_copy_is_a_sound_keyword_index(tmp_path: Path) -> None:
                 put(writer, f"{number}.md", text(chance))
         fts_table.merge(writer.connection)
         with contextlib.closing(connection.open_scratch(tmp_path / "copy.db")) as empty:
-            connection.lay_out(empty, 0)
+            connection.create_tables(empty, 0)
         handle = writer.connection
         handle.execute("ATTACH ? AS fresh", (str(tmp_path / "copy.db"),))
         with handle:
@@ -121,7 +121,7 @@ def test_a_copy_is_a_sound_keyword_index(tmp_path: Path) -> None:
 def test_an_index_that_fts5_merged_by_itself_is_made_again() -> None:
     writer = Writer(connection.open_scratch(":memory:"))
     with contextlib.closing(writer), contextlib.closing(working_copy()) as other:
-        connection.lay_out(writer.connection, 0)
+        connection.create_tables(writer.connection, 0)
         for number in range(30):  # a part for each page
             put(writer, f"{number}.md", f"# Page {number}\n")
         with other.atomic():

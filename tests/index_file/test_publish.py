@@ -29,7 +29,7 @@ STORAGE = ("vectors_info", "vectors_chunks", "vectors_rowids", "vectors_vector_c
 def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
     """An index whose vectors came in this order, those of ``gone`` taken out again."""
     writer = Writer(connection.open_scratch())
-    connection.lay_out(writer.connection, DIMENSIONS)
+    connection.create_tables(writer.connection, DIMENSIONS)
     writer.set_meta(dict.fromkeys(SETTINGS, "x"))
     writer.set_meta({"embedding_dimensions": DIMENSIONS, "anvil_version": "x", "docs_root_path": "docs"})
     text = "# Page\n"
@@ -69,7 +69,7 @@ def test_vectors_lie_as_sqlite_vec_would_lay_them(
     with Reader(connection.open_artifact(path)) as found, contextlib.closing(connection.open_scratch()) as expected:
         assert list(found.vectors()) == kept
         assert [(window, found.vector(window)) for window, _ in kept] == kept
-        connection.lay_out(expected, DIMENSIONS, layout.vector_group)
+        connection.create_tables(expected, DIMENSIONS, layout.vector_group)
         assert found.connection.pragma("page_size") == layout.page_size
         expected.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", kept)
         for table in STORAGE:

@@ -19,7 +19,7 @@ import anvil
 from anvil.cli import program
 from anvil.errors import ArtifactRejected
 from anvil.index_file import connection, verify
-from anvil.index_file.reader import answering
+from anvil.index_file.reader import reporting_damage
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "batter_store.py"
 
@@ -147,7 +147,7 @@ def test_search_that_misses_a_chunk_says_damage(tmp_path: Path, monkeypatch: pyt
 
 def test_what_sqlite_raises_in_an_answer_is_damage() -> None:
     told = pytest.raises(ArtifactRejected, match=r"docs\.db was damaged since it was opened")
-    with told, answering("docs.db"):
+    with told, reporting_damage("docs.db"):
         raise apsw.CorruptError("malformed")
 
 

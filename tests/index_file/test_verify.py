@@ -157,7 +157,7 @@ def test_an_old_format_is_refused(index: Path) -> None:
         ("DELETE FROM windows WHERE id = (SELECT min(id) FROM windows)", "windows"),
         ("UPDATE vectors_vector_chunks00 SET vectors = x'00'", "vectors are damaged"),
         ("UPDATE vectors_rowids SET chunk_offset = 100000", "vectors are damaged"),
-        ("DELETE FROM vectors_rowids", "holds 0 vectors"),
+        ("DELETE FROM vectors_rowids", "has 0 vectors"),
         ("INSERT INTO anvil_meta VALUES ('site', '5')", "impossible values for site"),
         ("INSERT INTO anvil_meta VALUES ('site', '[\"https://x.test/\",\"hugo\",3]')", "impossible values for site"),
         ("INSERT INTO anvil_meta VALUES ('site', '[\"https://x.test/\",\"none\"]')", "impossible values for site"),

@@ -26,7 +26,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.fixture(scope="module")
 def stem() -> Iterator[Stemmer]:
     handle = connection.open_scratch(":memory:")
-    connection.lay_out(handle, 0)
+    connection.create_tables(handle, 0)
     yield Stemmer(tokenizer(handle))
     handle.close()
 
