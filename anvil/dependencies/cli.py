@@ -22,7 +22,7 @@ explain = click.option("--explain", is_flag=True, help="Say which places were tr
 
 
 class _Group(SuggestingGroup):
-    """Without a command, the command ``list``."""
+    """A group whose command is ``list`` if none is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_of_list = not args or (args[0].startswith("-") and not set(args) & {*self.commands, "--help", "-h"})
@@ -46,8 +46,8 @@ def list_command(config: str | None, everything: bool, as_json: bool) -> None:
     from anvil.dependencies import ecosystems, project_dependencies
 
     listed = project_dependencies.overview(_base(config))
-    is_main = any(row.direct for row in listed)  # without pyproject.toml or package.json nothing tells them apart
-    shown = [row for row in listed if everything or not is_main or row.direct or row.locked is not None]
+    any_direct = any(row.direct for row in listed)  # none without pyproject.toml or package.json: then all are shown
+    shown = [row for row in listed if everything or not any_direct or row.direct or row.locked is not None]
     if as_json:
         output.print_json({"dependencies": shown})
         return
@@ -236,6 +236,6 @@ def _line(report: DocsReport) -> str:
     where = f"{docs.folder} of {docs.url} at {docs.tag or (docs.commit or '')[:12]}" if docs.folder else docs.url
     if docs.attested_by is None:
         return f"{line}{pages} from {where}."
-    is_new = report.outcome in ("added", "updated")  # else it was verified when the entry was written
+    is_new = report.outcome in ("added", "updated")  # if not, it was verified when the entry was written
     proof = "Its attestation is valid: built by" if is_new else "By anvil.lock it was built by"
     return f"{line}{pages} from {where}. {proof} {docs.attested_by}."

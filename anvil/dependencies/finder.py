@@ -1,8 +1,8 @@
-"""Finding the documentation of one package at one version, source by source, and obtaining it again from a lock.
+"""Finding the documentation of a package at one version, and obtaining the index of an entry of ``anvil.lock``.
 
 The sources are tried in this order: the package itself, its documentation site, a release of its repository, and the
-repository's documentation folder at the version's tag. The package is first, because what it carries is of exactly this
-version; the repository is last, because an index of it is built here. What was tried is recorded, for ``--explain``.
+repository's documentation folder at the version's tag. The package is first, because its documentation is of exactly
+this version; the repository is last, because its index has to be built here. Each attempt is logged for ``--explain``.
 """
 
 from __future__ import annotations
@@ -52,14 +52,15 @@ from anvil.wording import counted
 MAX_URL_CHARS = 2000
 """Characters of a page's address."""
 MAX_SITES = 2
-"""Documentation sites of a package that are asked."""
+"""Documentation sites of a package that are tried."""
 MAX_SKIPPED_NAMED = 5
-"""Pages that are left out of an index and named in a note."""
+"""Skipped pages that have a note."""
 
 
 class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
-    """``base``: the project's folder. ``cache``: from :func:`anvil.dependencies.docs_cache.cache`. Raises
-    :class:`ConfigError` if attestations must be verified and cannot be."""
+    """Finds documentation for the project in ``base``, and puts indexes into ``cache``, which is one of
+    :func:`anvil.dependencies.docs_cache.cache`. Raises :class:`ConfigError` if attestations are required and cannot be
+    verified here."""
 
     def __init__(self, config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> None:
         if config.table(FetchOptions).require_attestation and not attestation.is_installed():
@@ -77,8 +78,8 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         self._policy = self._packages.policy
         self._provider: EmbeddingProvider | None = None
         self._notes: list[str] = []
-        self._doubts: list[str] = []
-        """What could not be found out about who built the index."""
+        self._attestation_notes: list[str] = []
+        """Notes on attestations that could not be verified."""
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -91,17 +92,17 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     # --- finding -----------------------------------------------------------------------------------------------
 
     def find(self, dependency: Dependency, hints: DocsHints = DocsHints(), refresh: bool = False) -> DocsReport:
-        """Find the documentation of a package, and put it into the cache. ``refresh``: search again, also when it was
+        """Find the documentation of a package, and put it into the cache. ``refresh``: search again, even if it was
         found before."""
         assert dependency.version is not None
-        self._forget()
+        self._reset()
         package = __version__, dependency.ecosystem, dependency.name, dependency.version
         attested = attestation.is_installed(), self._fetch.require_attestation, self._fetch.trusted_root
         question = canonical([*package, asdict(hints), asdict(self._options), self.provider.digest, *attested])
-        known = None if refresh else docs_cache.recall(self.cache, question)
-        if known is not None and self._is_attested(known):
-            self._log.tried("cache", known.url, "it was found here before", True)
-            return self._found(known)
+        remembered = None if refresh else docs_cache.recall(self.cache, question)
+        if remembered is not None and self._is_attested(remembered):
+            self._log.tried("cache", remembered.url, "it was found here before", True)
+            return self._report(remembered)
         wanted = LockedDocs(
             dependency.ecosystem, dependency.name, dependency.version, "repository", url="", digest="", sha256=""
         )
@@ -111,17 +112,17 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         if unreachable := self._log.unreachable:
             self._notes += [f"Its {each.source} could not be asked. {sentence(each.outcome)}" for each in unreachable]
             self._notes.append(f"To ask again, run: anvil deps add {dependency.name} --refresh")
-        if not self._doubts:  # else the next search may find out more, or say it again
+        if not self._attestation_notes:  # if there are any, the next search tries to verify it again
             docs_cache.remember(self.cache, question, docs)
-        return self._found(docs)
+        return self._report(docs)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._log.clear()
-        self._notes, self._doubts = [], []
+        self._notes, self._attestation_notes = [], []
 
     def _search(self, wanted: LockedDocs, hints: DocsHints) -> LockedDocs | None:
-        """The documentation of the first source that has it; None when none has, which the log explains. ``wanted``:
-        an entry of which only the package and its version are known."""
+        """The documentation of the first source that has it; None if none has, and the log says why. ``wanted``: an
+        entry with the package and its version only."""
         if hints.repository is not None:
             return self._from_repository(wanted, hints, hints.repository, None)
         is_repository_wanted = hints.tag is not None or hints.folder is not None
@@ -152,19 +153,20 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         attested: Callable[[], AttestationRule | None],
         kind: Literal["index", "pages"] | None = None,
     ) -> LockedDocs | None:
-        """The documentation in the files of a package: its index, or pages where that cannot be used; None where it
-        carries none.
+        """The documentation in the files of a package: its index, or an index built of its pages if there is none that
+        can be used; None if it carries neither.
 
-        ``folder``: for what is downloaded. ``attested``: asked where there is an index. ``kind``: what an entry of
-        ``anvil.lock`` is, and nothing else is taken.
+        ``folder``: for downloads. ``attested``: gives the rule for the attestation of an index. ``kind``: for an entry
+        of ``anvil.lock``, the only kind that is accepted.
         """
         files = self._packages.files(package, folder)
         carried = package_files.carried_docs(files.paths)
         if carried.index is not None and kind != "pages":
-            # An index that cannot be used does not end a search: the pages are next. An entry of a lock means this one.
+            # An index that cannot be used does not end a search: the pages are next. But an entry of a lock is the
+            # index.
             with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
                 indexed = self._index_of_package(docs, files, carried.index, attested())
-                return self._of_version(indexed) if kind is None else indexed  # of a lock, the digest decides
+                return self._of_version(indexed) if kind is None else indexed  # for a lock the digest is compared later
         if kind == "index":
             raise NotFound(f"{package.page} carries no index any more")
         if carried.pages:
@@ -181,7 +183,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def _index_of_package(
         self, docs: LockedDocs, files: PackageFiles, path: str, attested: AttestationRule | None
     ) -> LockedDocs:
-        """The index at ``path`` in a package, and its attestation, which may be beside it."""
+        """The index at ``path`` in a package. Its attestation may be in a file beside it."""
         beside = f"{path}{SUFFIX}"
         data = files.read([path, beside] if beside in files.paths else [path])
         index, bundle = data[path], data.get(beside)
@@ -189,7 +191,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
             hashlib.sha256(index).hexdigest(),
             lambda: attestation.of_bytes(bundle, beside) if bundle is not None else [],
         )
-        self._doubts += examined.notes
+        self._attestation_notes += examined.notes
         built_by = examined.attestation.repository if examined.attestation is not None else None
         with self.cache.workplace() as file:
             file.write_bytes(index)
@@ -198,10 +200,11 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     # --- published ---------------------------------------------------------------------------------------------------
 
     def _from_site(self, wanted: LockedDocs, site: str, package: Package) -> LockedDocs | None:
-        """An index that the documentation site publishes; None without one.
+        """An index that the documentation site publishes; None if there is none of this version.
 
-        Try the address of the version. At an address without one, accept only an index that names exactly this
-        version: any version can be there, so a series such as 2.1 is not enough."""
+        Addresses with the version are tried first. Any version can be at an address without one, so an index from there
+        must name exactly this version: a series such as 2.1 is not enough.
+        """
         docs, version = replace(wanted, source="site", url=site), wanted.version
         with self._log.attempt("site", site):
             for is_versioned, address in [*((True, each) for each in versioned(site, version)), (False, site)]:
@@ -241,17 +244,17 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
                 attested=attested,
             )
             result = fetch_index.fetch(url, request)
-            if result.from_cache:  # an older file than is published now will not do for a lock
+            if result.from_cache:  # a lock needs the index that is published now, and the server cannot be asked
                 raise Unreachable(result.from_cache)
-        self._doubts += [note for note in result.notes if note != UNPUBLISHED]
+        self._attestation_notes += [note for note in result.notes if note != UNPUBLISHED]
         built_by = result.attestation.repository if result.attestation is not None else None
         with self.cache.workplace() as file:
-            shutil.copyfile(result.path, file)  # which newer ones replace
+            shutil.copyfile(result.path, file)  # a copy, because a newer index will replace that file
             return self._kept(file, replace(docs, commit=result.manifest.commit, attested_by=built_by), outcome)
 
     def _rule(self, builder: str | None) -> AttestationRule:
-        """What is done about attestations of an index that ``builder`` must have built. None: its package does not say
-        so. Raises :class:`NotFound` if that must be known."""
+        """The rule for the attestation of an index. ``builder``: who must have built it; None if its package does not
+        name its repository. Raises :class:`NotFound` if an attestation is required and ``builder`` is None."""
         rule = attestation.rule_of(replace(self._fetch, attested_by=None), self._base)
         if rule.required and builder is None:
             raise NotFound(
@@ -265,8 +268,8 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def _from_repository(
         self, wanted: LockedDocs, hints: DocsHints, url: str, directory: str | None
     ) -> LockedDocs | None:
-        """The index of a release of the repository, else one that is built here; None without a tag or without pages,
-        which the log explains."""
+        """The index in a release of the repository, else one that is built here. None if there is no tag or no page,
+        and the log says so."""
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
             tag, commit = remote.tag_of(docs.name, docs.version, hints.tag)
@@ -307,7 +310,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
 
     @property
     def provider(self) -> EmbeddingProvider:
-        """The project's embedding provider, so that one vector of a question serves its own documentation too."""
+        """The project's embedding provider. So one vector of a question serves the project's documentation, too."""
         if self._provider is None:
             from anvil.embedding.provider import create_cached_provider
 
@@ -317,12 +320,13 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     # --- from a lock -------------------------------------------------------------------------------------------------
 
     def obtain(self, entry: LockedDocs) -> Path:
-        """The index of an entry of ``anvil.lock``: in the cache, else fetched or built as the entry says.
+        """The path of the index of an entry of ``anvil.lock``. If the cache does not have it, it is fetched or built as
+        the entry says.
 
-        Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` for an index that is not the one
-        of the entry.
+        Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` if the index is not the one in the
+        entry.
         """
-        self._forget()
+        self._reset()
         cached_path = docs_cache.find(self.cache, entry)
         if cached_path is not None and self._is_attested(entry):
             return cached_path
@@ -345,13 +349,13 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         self._ensure_same(entry, docs)
         path = docs_cache.find(self.cache, docs)
         assert path is not None
-        if docs.anvil_version is not None:  # for the entry as it is in the lock, which may name another SHA-256
+        if docs.anvil_version is not None:  # a note for the entry in the lock, which may have another SHA-256
             self.cache.note(docs_cache.name(entry), safe_files.sha256(path))
         return path
 
     def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:
-        """What is done about the attestation of an entry's index, whose SHA-256 is known. Raises
-        :class:`ArtifactRejected` if the entry does not say who must have built it."""
+        """The rule for the attestation of an entry's index; None if none is required. Raises :class:`ArtifactRejected`
+        if one is required and the entry does not say who must have built the index."""
         if not self._fetch.require_attestation:
             return None
         if entry.attested_by is None:
@@ -382,7 +386,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     # --- shared ------------------------------------------------------------------------------------------------------
 
     def _kept(self, file: Path, docs: LockedDocs, outcome: str) -> LockedDocs:
-        """Check an index, move it into the cache, and complete the entry."""
+        """Check an index, move it into the cache, and return its complete entry."""
         described = fetch_index.checked_manifest(file, f"The index of {docs.shown}")
         kept = replace(docs, digest=described.digest, sha256=described.sha256, commit=docs.commit or described.commit)
         docs_cache.keep(self.cache, file, kept)
@@ -390,33 +394,34 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         return kept
 
     def _stated_version(self, docs: LockedDocs) -> str | None:
-        """The version that a cached index says it is of."""
+        """The version that a cached index states; None if it states none."""
         with verify.open_checked(docs_cache.find(self.cache, docs) or Path()) as reader:
             return reader.meta().get("version")
 
     def _of_version(self, docs: LockedDocs) -> LockedDocs:
-        """The entry, unless its index says that it is of another version: publishers can forget to build it again."""
+        """The entry. Raises :class:`NotFound` if its index states another version: a publisher may have forgotten to
+        build it again."""
         stated = self._stated_version(docs)
         if stated is not None and is_other_version(stated, docs.version):
-            self._log.attempts.pop()  # it was recorded as found
+            self._log.attempts.pop()  # the attempt that says it was found
             raise NotFound(f"its index is of version {stated}")
         return docs
 
-    def _found(self, docs: LockedDocs) -> DocsReport:
+    def _report(self, docs: LockedDocs) -> DocsReport:
         path = docs_cache.find(self.cache, docs)
         if path is None:
             raise ArtifactRejected(f"The cache lost the index of {docs.shown}. Run the command again.")
-        notes = tuple(dict.fromkeys((*self._notes, *self._doubts)))
+        notes = tuple(dict.fromkeys((*self._notes, *self._attestation_notes)))
         return report_on("added", docs, docs=docs, pages=docs_cache.pages(path), attempts=self.attempts, notes=notes)
 
 
 _PACKED_AT = timestamp(315_532_800)
-"""The time of all pages of a package: 1980, the oldest one that a ZIP archive can have. Packages record when they were
-packed, not when a page changed."""
+"""The time of all pages of a package: 1980, the oldest time in a ZIP archive. A package has the time when it was
+packed, not the times when its pages changed."""
 
 
 def _packed_pages(name: str, pages: Mapping[str, bytes]) -> GivenDocuments:
-    """The pages of a package: path -> bytes."""
+    """The pages of a package as documents. ``pages``: path -> bytes."""
     documents, skipped, decoder = [], [], PageDecoder(SourceOptions())
     for path, data in sorted(pages.items()):
         if reason := decoder.refusal(data):
@@ -428,7 +433,7 @@ def _packed_pages(name: str, pages: Mapping[str, bytes]) -> GivenDocuments:
 
 
 def _stated_url(text: str) -> str | None:
-    """The address that a page's front matter states as ``url``: pages that were made from a site have it."""
+    """The address ``url`` in the front matter of a page, as pages that were made from a site have it."""
     url = front_matter.split(text)[0].get("url")
     if not isinstance(url, str) or len(url) > MAX_URL_CHARS or not url.startswith(("https://", "http://")):
         return None

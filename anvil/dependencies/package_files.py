@@ -1,4 +1,5 @@
-"""The metadata and the files of a package, installed here or from its registry, and the documentation among them."""
+"""Packages, installed here or from their registry: metadata, files, untrusted archives, and the documentation in
+them."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ MAX_INSTALLED_BYTES = 200_000_000
 
 
 class PackageFiles(NamedTuple):
-    """The files of a package. ``read``: gives the content of some by their paths."""
+    """The files of a package: their paths, and a function that gives the contents of some of them by path."""
 
     paths: Sequence[str]
     read: Callable[[Sequence[str]], dict[str, bytes]]
@@ -41,8 +42,8 @@ class PackageFiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What is known of a package. ``page``: its address in the registry. ``files``: path in the package -> file, where
-    it is installed. ``archive``: in the registry; None also where that has none."""
+    """A package at one version. ``page``: its address in the registry. ``files``: path in the package -> file, if it is
+    installed here. ``archive``: that of the registry, if it is not installed and the registry has one."""
 
     urls: ProjectUrls
     page: str
@@ -51,7 +52,7 @@ class Package:
 
     @property
     def github(self) -> str | None:
-        """The repository on GitHub, ``OWNER/REPO``."""
+        """The repository as ``OWNER/REPO`` on GitHub; None if it is elsewhere or unknown."""
         return github_slug(self.urls.repository) if self.urls.repository is not None else None
 
 
@@ -67,8 +68,8 @@ class Packages:
         self._installed = {each: ecosystems.of(each).installed(base) for each in ECOSYSTEMS}
 
     def find(self, docs: LockedDocs, folder: Path) -> Package | None:
-        """The package at the version of ``docs``; None where there is none, which the log explains. ``folder``: for
-        what is downloaded, as for :meth:`files`."""
+        """The package and version of ``docs``; None if it is not found, and the log says why. ``folder``: for
+        downloads; give the same to :meth:`files`."""
         ours = self._registries[docs.ecosystem]
         page = f"{ours.url}{docs.name}"
         installed = self._installed[docs.ecosystem]
@@ -80,7 +81,7 @@ class Packages:
             with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
                 release = ecosystems.of(docs.ecosystem).release(http, ours, docs.name, docs.version)
             urls, archive = release.urls, release.archive
-            if urls is None and archive is not None:  # an index without separate metadata files (PEP 658)
+            if urls is None and archive is not None:  # the package index has no separate metadata files (PEP 658)
                 packed = self._downloaded(archive, folder)
                 wanted = filter(_WHEEL_METADATA.fullmatch, archive_members(packed, archive.name))
                 texts = read_archive(packed, archive.name, wanted, MAX_METADATA_CHARS).values()
@@ -90,7 +91,7 @@ class Packages:
         return None
 
     def files(self, package: Package, folder: Path) -> PackageFiles:
-        """The files of a package. ``folder``: for what is downloaded, which is kept there."""
+        """The files of a package. ``folder``: for downloads. Raises :class:`NotFound` if it has no archive."""
         if package.files is not None:
             return PackageFiles(sorted(package.files), partial(_read_installed, package.files))
         if package.archive is None:
@@ -101,7 +102,7 @@ class Packages:
         )
 
     def _downloaded(self, file: PackageArchive, folder: Path) -> Path:
-        """The file of an archive, once for each folder."""
+        """The downloaded archive in ``folder``, from an earlier call if there was one."""
         packed, max_bytes = folder / "package", self._options.max_package_bytes
         if packed.exists():
             return packed
@@ -122,17 +123,18 @@ _INDEX = re.compile(r"(?P<above>(?:[^/]+/)*?)(?:anvil/index\.db|[^/]*\.anvil\.db
 _LLMS = re.compile(r"(?P<above>(?:[^/]+/)*?)llms-full\.txt", re.IGNORECASE)
 _PAGE = re.compile(rf"(?P<above>(?:[^/]+/)*?)(?:docs?|documentation)/.*{PAGE_ENDING}", re.IGNORECASE)
 _MAX_ABOVE = 3
-"""Folders above a folder of pages that no ``AGENTS.md`` is beside."""
+"""Folders above a folder of pages without an ``AGENTS.md`` beside it."""
 _POINTER = re.compile(r"(?P<above>(?:[^/]+/)*)AGENTS\.md", re.IGNORECASE)
 _NO_DOCUMENTATION = re.compile(r"(?:^|/)(?:node_modules|tests?|templates?|examples?)/", re.IGNORECASE)
 _METADATA = re.compile(r"(?:^|/)[^/]*\.dist-info/", re.IGNORECASE)
-"""The folder of a wheel's metadata, which also has licences. Pages in it count only beside an ``AGENTS.md``."""
+"""The folder of a wheel's metadata. It also has licences, so pages in it count only with an ``AGENTS.md`` beside
+them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """``index``: the path of an index; ``pages``: paths of pages; ``llms``: the path of a ``llms-full.txt``. Of these
-    the first that is there is used."""
+    """The documentation in a package: the paths of an index, of pages, and of a ``llms-full.txt``. The first of the
+    three that a package has is used."""
 
     index: str | None
     pages: tuple[str, ...]
@@ -140,15 +142,16 @@ class Carried:
 
 
 def carried_docs(paths: Collection[str]) -> Carried:
-    """What the files of a package carry. Of several indexes the one nearest to the top counts.
+    """The documentation among the files of a package. Of several indexes the one nearest to the top is taken.
 
-    Pages are those in folders ``docs``. Where an ``AGENTS.md`` is beside such a folder, as publishers put it there for
-    agents, only the pages of these folders count.
+    Pages are in folders such as ``docs``. If there is an ``AGENTS.md`` beside such a folder, as publishers put it there
+    for agents, only the pages in folders with one are taken.
     """
     pointers = {match["above"].lower() for path in paths if (match := _POINTER.fullmatch(path))}
 
     def above(pattern: re.Pattern[str], path: str) -> str | None:
-        """The folders above what is documentation; None where it is none. What is below may have any name."""
+        """The folders above the documentation in ``path``; None if it is not documentation. Only the names of these
+        folders are checked, not those below them."""
         match = pattern.fullmatch(path)
         if match is None or _NO_DOCUMENTATION.search(match["above"]):
             return None
@@ -156,8 +159,8 @@ def carried_docs(paths: Collection[str]) -> Carried:
         return None if is_metadata else match["above"]
 
     def nearest(pattern: re.Pattern[str]) -> str | None:
-        fit = (path for path in paths if above(pattern, path) is not None)
-        return min(fit, key=lambda path: (path.count("/"), path), default=None)
+        matches = (path for path in paths if above(pattern, path) is not None)
+        return min(matches, key=lambda path: (path.count("/"), path), default=None)
 
     folders = {path: folder.lower() for path in paths if (folder := above(_PAGE, path)) is not None}
     is_pointed = any(folder in pointers for folder in folders.values())
@@ -170,7 +173,7 @@ def carried_docs(paths: Collection[str]) -> Carried:
 
 
 def llms_pages(text: str) -> list[tuple[str, str]]:
-    """(name, text) of the pages in a ``llms-full.txt``: it is cut at its first-level headings outside of code."""
+    """(name, text) of the pages in a ``llms-full.txt``, which begin at its first-level headings outside of code."""
     pages: list[tuple[str, list[str]]] = []
     fence = ""
     for line in text.splitlines(keepends=True):
@@ -196,12 +199,13 @@ def llms_pages(text: str) -> list[tuple[str, str]]:
 
 MAX_MEMBERS = 200_000
 MAX_UNPACKED_BYTES = 2_000_000_000
-"""Bytes of all members of a tarball, which must be unpacked to be listed."""
+"""Bytes of all members of a tarball, which must be unpacked even to list them."""
 MAX_HEADER_BYTES = 20_000
-"""Bytes of a block in a tarball that holds a long name or other fields of a member; tarfile reads it whole."""
+"""Bytes of an extended header in a tarball, with a long name or other fields of a member. tarfile reads it whole."""
 MAX_HEADER_STEPS = 1_000_000_000
-"""The sum of the squares of the bytes of these blocks: older Pythons need such a time to read digits in them (2 s)."""
-_BLOCKS = (
+"""The sum of the squares of the sizes of these headers, in bytes: older Pythons take quadratic time to read digits in
+them, here 2 s."""
+_EXTENDED_HEADERS = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
     tarfile.SOLARIS_XHDTYPE,
@@ -217,7 +221,7 @@ def download(
 ) -> None:
     """Download an archive and compare it with the registry's digest.
 
-    Raises :class:`FetchError`, and :class:`ArtifactRejected` for other bytes.
+    Raises :class:`FetchError`, and :class:`ArtifactRejected` if its bytes have another digest.
     """
     algorithm, _, wanted = (archive.digest or "sha256:").partition(":")
     digest, size = hashlib.new(algorithm), 0
@@ -235,13 +239,15 @@ def download(
 
 
 def archive_members(path: Path, name: str) -> list[str]:
-    """The paths of the files in an archive. ``name`` tells its format. Raises :class:`ArtifactRejected`."""
+    """The paths of the files in an archive. ``name``: the archive's, which tells the format. Raises
+    :class:`ArtifactRejected`."""
     with _refusing(name):
         return sorted(member for member, _, _ in _walk(path, name))
 
 
 def read_archive(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -> dict[str, bytes]:
-    """The bytes of some files. Raises :class:`ArtifactRejected`, also when they have more than ``max_bytes``."""
+    """The bytes of the ``wanted`` files. Raises :class:`ArtifactRejected`, also if they have more than
+    ``max_bytes``."""
     paths, data, bytes_left = frozenset(wanted), {}, max_bytes
     with _refusing(name), closing(_walk(path, name)) as files:
         for member, size, load in files:
@@ -255,18 +261,19 @@ def read_archive(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -
 
 @contextmanager
 def _refusing(name: str) -> Iterator[None]:
+    """Raise :class:`ArtifactRejected` in place of the errors of a damaged archive."""
     try:
         yield
     except (*DAMAGED, tarfile.TarError) as error:
         raise ArtifactRejected(f"The archive {name} is refused: {str(error)[:200] or 'it is damaged'}.") from None
     except OSError as error:
-        if error.errno is not None and error.filename is not None:
+        if error.errno is not None and error.filename is not None:  # the file itself cannot be read
             raise
         raise ArtifactRejected(f"The archive {name} is refused: it is damaged.") from None
 
 
 def _walk(path: Path, name: str) -> Generator[tuple[str, int, Callable[[], bytes]], None, None]:
-    """The path and size of each file, and a function that reads it before the next one is asked for."""
+    """(path, size, function that reads the file) of each file. Read a file before you ask for the next one."""
     if name.endswith((".whl", ".zip")):
         yield from _walk_zip(path)
         return
@@ -278,7 +285,7 @@ def _walk(path: Path, name: str) -> Generator[tuple[str, int, Callable[[], bytes
             if count > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
                 raise WrongArchive("it unpacks to too much")
             if member.isreg() and _is_plain(member.name):
-                inside = member.name.partition("/")[2] or member.name  # npm puts all into one folder
+                inside = member.name.partition("/")[2] or member.name  # npm puts everything into one folder
                 yield inside, member.size, partial(_content, archive.extractfile, member, member.size)
 
 
@@ -297,18 +304,20 @@ def _walk_zip(path: Path) -> Generator[tuple[str, int, Callable[[], bytes]], Non
 
 def _content(opened: Callable[[Any], IO[bytes] | None], member: object, size: int) -> bytes:
     file = opened(member)
-    return b"" if file is None else file.read(size)  # without a number, all of a ZIP is unpacked before the rest is cut
+    return (
+        b"" if file is None else file.read(size)
+    )  # the number matters: without it zipfile unpacks more than is declared
 
 
 def _limited_headers() -> type[tarfile.TarInfo]:
-    """A header of a tarball that is refused before its block is read, if that is large."""
+    """A class for members of a tarball that refuses large extended headers before they are read."""
     steps = 0
 
     class Header(tarfile.TarInfo):
         def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-            """The method that tarfile has for subclasses to override; it reads the block."""
+            """Read an extended header. tarfile has this method for subclasses to override."""
             nonlocal steps
-            if self.type in _BLOCKS:
+            if self.type in _EXTENDED_HEADERS:
                 steps += self.size**2
                 if not 0 <= self.size <= MAX_HEADER_BYTES or steps > MAX_HEADER_STEPS:
                     raise WrongArchive(f"a header in it has {self.size:,} bytes, or many have too many")
@@ -322,6 +331,7 @@ def _limited_headers() -> type[tarfile.TarInfo]:
 
 
 def _is_plain(name: str) -> bool:
+    """Whether a path in an archive is printable, not too long, and leads to no place outside."""
     parts = name.split("/")
     return (
         not name.startswith("/") and "\\" not in name and ".." not in parts and name.isprintable() and len(name) < 500
@@ -329,7 +339,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _read_installed(files: Mapping[str, Path], wanted: Sequence[str]) -> dict[str, bytes]:
-    """Files of an installed package. A link is not followed: it can lead anywhere."""
+    """The contents of files of an installed package. Links are not followed, because they can lead anywhere."""
     data = {}
     for name in wanted:
         path = files[name]

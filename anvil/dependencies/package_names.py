@@ -1,4 +1,7 @@
-"""Names and versions of packages, checked: they come from files and servers that are not trusted."""
+"""Names and versions of packages: checks, comparison of versions, and the dependency that a user's text names.
+
+Names and versions come from files and servers that are not trusted.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,99}")
 _ANY_NUMBER = re.compile(r"(?:\.[x*])+$")
-"""The end of the name of a series, such as ``1.x``."""
+"""The end of the version of a series, such as ``1.x``."""
 MAX_VERSION_CHARS = 100
 _REQUEST = re.compile(rf"(?:(?P<ecosystem>{'|'.join(ECOSYSTEMS)}):)?(?P<name>@?[^@=\s]+)(?:(?:==|@)(?P<version>\S+))?")
 
@@ -28,35 +31,37 @@ def is_version(version: object) -> bool:
 
 
 def is_same_version(stated: str, version: str) -> bool:
-    """Whether an index that says that it is of ``stated`` is of exactly ``version``, in whatever way both are written:
-    ``v2024.01`` is 2024.1. With fewer numbers it may be of a series: ``1`` is not exactly 1.0.0."""
-    here, there = parsed(stated), parsed(version)
-    if here is None or there is None:
+    """Whether ``stated``, the version that an index states, is exactly ``version``. Both can be written differently:
+    ``v2024.01`` is 2024.1. Fewer numbers may mean a series, so ``1`` is not exactly 1.0.0."""
+    of_index, of_package = parsed(stated), parsed(version)
+    if of_index is None or of_package is None:
         return stated == version
-    return here == there and len(here.release) >= len(there.release)
+    return of_index == of_package and len(of_index.release) >= len(of_package.release)
 
 
 def is_other_version(stated: str, version: str) -> bool:
-    """Whether an index that says that it is of ``stated`` is not of ``version``.
+    """Whether ``stated``, the version that an index states, excludes ``version``.
 
-    A publisher may name a series, such as ``1.9`` or ``1.x`` for 1.9.3, and leave out a post-release, which has the
-    documentation of its release. A prerelease is in no series: it must be named exactly. ``latest`` and other words say
-    nothing.
+    A publisher may state a series, such as ``1.9`` or ``1.x`` for 1.9.3, and leave out a post-release, which has the
+    documentation of its release. A prerelease belongs to no series and must be stated exactly. ``latest`` and other
+    words exclude nothing.
     """
-    here, there = parsed(stated), parsed(version)
-    if here is None:  # also a prerelease of npm with a word of its own
+    of_index, of_package = parsed(stated), parsed(version)
+    if of_index is None:  # a word, or a prerelease of npm with an unusual name
         return stated != version and re.match(r"v?\d", stated) is not None
-    if there is None or here == there:
-        return here != there
-    width = len(here.release)
-    is_in_series = here.epoch == there.epoch and (*there.release, *[0] * width)[:width] == here.release
-    return here.is_prerelease or here.is_postrelease or there.is_prerelease or not is_in_series
+    if of_package is None or of_index == of_package:
+        return of_index != of_package
+    width = len(of_index.release)
+    is_in_series = of_index.epoch == of_package.epoch and (
+        (*of_package.release, *[0] * width)[:width] == of_index.release
+    )
+    return of_index.is_prerelease or of_index.is_postrelease or of_package.is_prerelease or not is_in_series
 
 
 def parsed(text: str) -> Version | None:
-    """A version of PyPI or npm, or the first of a series, without what is behind ``+``, which says how it was built;
-    None for another text."""
-    from packaging.version import InvalidVersion, Version  # commands that read anvil.lock alone do without
+    """A version of PyPI or npm, or the first version of a series, without the build metadata behind ``+``; None if the
+    text is not a version."""
+    from packaging.version import InvalidVersion, Version  # late: commands that only read anvil.lock do not need it
 
     try:
         return Version(Version(_ANY_NUMBER.sub("", text[:MAX_VERSION_CHARS].lower())).public)
@@ -65,7 +70,7 @@ def parsed(text: str) -> Version | None:
 
 
 def normalized(ecosystem: Ecosystem, name: str) -> str:
-    """The name as the registry compares it: ``Foo_Bar`` is ``foo-bar`` on PyPI."""
+    """The name in the form in which the registry compares names: ``Foo_Bar`` is ``foo-bar`` on PyPI."""
     return re.sub(r"[-_.]+", "-", name).lower() if ECOSYSTEMS[ecosystem].folds_names else name
 
 
@@ -75,7 +80,7 @@ def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
     Raises :class:`ConfigError`.
     """
     match = _REQUEST.fullmatch(text.strip())
-    ecosystem = next((each for each in ECOSYSTEMS if match and match["ecosystem"] == each), None)
+    ecosystem = next((known for known in ECOSYSTEMS if match and match["ecosystem"] == known), None)
     kinds = (ecosystem,) if ecosystem else tuple(ECOSYSTEMS)
     if not match or not any(is_name(kind, match["name"]) for kind in kinds):
         raise ConfigError(f"{text[:100]!r} is not the name of a package. Write NAME, NAME==VERSION or npm:NAME.")
@@ -85,10 +90,10 @@ def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
 
 
 def matching(dependencies: list[Dependency], text: str) -> Dependency:
-    """The dependency that ``text`` names (:func:`requested`). A version that nothing locks may be named; of a package
-    that nothing locks, ``==`` is for PyPI and ``@`` for npm.
+    """The dependency that ``text`` names, in a form of :func:`requested`.
 
-    Raises :class:`ConfigError` for a name that no file has, and for one that means several packages.
+    With a version it need not be in a lockfile; then ``==`` means PyPI and ``@`` npm. Raises :class:`ConfigError` if no
+    file has the name, or if it means several packages or versions.
     """
     ecosystem, name, version = requested(text)
     named = [

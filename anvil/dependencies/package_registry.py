@@ -1,8 +1,8 @@
-"""The registries of packages: their addresses, and requests to them. What npm and PyPI say about a version is read in
-``npm_ecosystem`` and ``python_ecosystem``.
+"""Registries of packages: their addresses, credentials and policy, and requests to them.
 
-A host that the user's environment names is trusted to be anywhere. A host from a configuration file, which comes with a
-checkout, must be public, like those that packages name.
+Their answers are read in ``npm_ecosystem`` and ``python_ecosystem``. A host that the user's environment names may be in
+a private network. A host from a configuration file, which comes with a checkout, must be public, and so must hosts that
+packages name.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from anvil.settings import index_url
 from anvil.settings.configuration import variable
 
 LIMITS = Limits(answer=20, whole=120, small=64_000_000)
-"""For metadata. The list of the files of a package with thousands of releases has 30 MB."""
+"""Limits of requests for metadata. The list of files of a package with thousands of releases has 30 MB."""
 
 
 def registries(options: DepsOptions) -> dict[Ecosystem, Registry]:
-    """The registry of each ecosystem. Raises :class:`ConfigError` for an address that cannot be used."""
+    """The registry of each ecosystem. Raises :class:`ConfigError` if an address cannot be used."""
     return {ecosystem: _registry(ecosystem, options) for ecosystem in ECOSYSTEMS}
 
 
@@ -49,10 +49,10 @@ def _registry(ecosystem: Ecosystem, options: DepsOptions) -> Registry:
     host = parts.netloc.rpartition("@")[2]
     bare = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/") + "/", "", ""))
     is_trusted = name is not None or is_default
-    kept = credentials.in_netrc(bare) if is_trusted else None
+    login = credentials.in_netrc(bare) if is_trusted else None
     if parts.username:
-        kept = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or "")
-    return Registry(bare, is_trusted, {origin(bare): credentials.basic(*kept)} if kept else {})
+        login = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or "")
+    return Registry(bare, is_trusted, {origin(bare): credentials.basic(*login)} if login else {})
 
 
 def policy(options: DepsOptions, registries: Mapping[Ecosystem, Registry]) -> DependencyPolicy:
@@ -62,9 +62,9 @@ def policy(options: DepsOptions, registries: Mapping[Ecosystem, Registry]) -> De
 
 
 def get(http: HttpClient, url: str, what: str, accept: str) -> tuple[str, str, str]:
-    """(text, content type, address after redirects) at ``url``. ``what``: its name in errors.
+    """(text, content type, address after redirects) of the reply at ``url``. ``what``: its name in errors.
 
-    Raises :class:`NotFound` when the registry has none.
+    Raises :class:`NotFound` if the registry does not have it, and :class:`FetchError`.
     """
     with http.get(url, {"Accept": accept}) as reply:
         if reply.status in (404, 410):
@@ -80,9 +80,9 @@ def get(http: HttpClient, url: str, what: str, accept: str) -> tuple[str, str, s
         return reply.text(), reply.headers.get("content-type", ""), reply.url
 
 
-def object_of(text: str, place: str) -> dict[str, Any]:
-    """An object from a registry. Raises :class:`FetchError` for anything else."""
+def object_of(text: str, url: str) -> dict[str, Any]:
+    """The JSON object in a reply. Raises :class:`FetchError` if it is something else. ``url``: where it is from."""
     value = json_object(text)
     if value is None:
-        raise FetchError(f"{host_of(place)} sent something else than a JSON object.")
+        raise FetchError(f"{host_of(url)} sent something else than a JSON object.")
     return value

@@ -1,9 +1,9 @@
-"""The packages of a project: names and versions in its lockfiles, what is installed here, and the state of their
-documentation. Only files of this machine are read.
+"""The packages of a project: those in its lockfiles, installed ones, included requirements files, and the state of
+their documentation.
 
-Lockfiles come with a checkout and are not trusted: size, nesting, types, names and versions are checked, and what is
-wrong is one error. Packages of the project itself (a folder, a workspace), and those that are locked at
-an address, such as one of git, are left out: no registry has them.
+Only files of this machine are read. They come with a checkout and are not trusted: size, nesting, types, names and
+versions are checked. Packages that no registry has are left out: folders of the project, members of its workspace, and
+packages that are locked at an address such as one of git.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ MAX_INCLUDED = 50
 
 
 def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
-    """The packages of a lockfile, each version once, sorted; also those without a version of a registry. ``name``: the
-    file's name, which tells the format.
+    """The packages of a lockfile, each version once, sorted. Those that no registry has are included, without a
+    version.
 
-    Packages that the file itself marks as the wishes of ``project``, a path in its workspace, are ``direct``; none is
-    there where the file is not for it. ``place``: its name in errors. Raises :class:`ConfigError`.
+    ``name``: the name of the file, which tells the format. ``place``: its name in errors. ``project``: a path in the
+    workspace of the lockfile; the packages that it names are ``direct``. The result is empty if the file has a
+    workspace without this project. Raises :class:`ConfigError`.
     """
     read = reader(ecosystem, name)
     assert read is not None
@@ -50,24 +51,22 @@ def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str =
         if project != "." and projects and project not in projects:
             return []
         direct: DirectPackages = {}
-        for wanted in projects.values() if project == "." else ():  # at the top, those of all members
-            for each, versions in wanted.items():
-                direct.setdefault(each, set()).update(versions)
-        direct |= {
-            each: versions for each, versions in projects.get(project, {}).items() if versions or each not in direct
-        }
+        for named_by_member in projects.values() if project == "." else ():  # at the top, those of all members
+            for package, versions in named_by_member.items():
+                direct.setdefault(package, set()).update(versions)
+        own = projects.get(project, {})
+        direct |= {package: versions for package, versions in own.items() if versions or package not in direct}
         return _checked(ecosystem, packages, direct, name)
 
 
 def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], LockedPackages] | None:
-    """The reader of a lockfile of an ecosystem, by the file's name; None for another file."""
+    """The reader of a lockfile of an ecosystem, by the file's name; None if it is not a lockfile."""
     lockfiles = ecosystems.of(ecosystem).LOCKFILES.items()
     return next((read for pattern, read in lockfiles if fnmatch.fnmatchcase(name, pattern)), None)
 
 
 def named(ecosystem: Ecosystem, name: str, text: str, place: str) -> dict[str, Dependency]:
-    """Normalized name -> the package, of those that a file such as ``pyproject.toml`` names. Raises
-    :class:`ConfigError`."""
+    """The packages that a file such as ``pyproject.toml`` names, by normalized name. Raises :class:`ConfigError`."""
     with _refusing(place, "Correct the file."):
         checked = (
             replace(each, name=normalized(ecosystem, each.name), direct=True, origin=name)
@@ -79,6 +78,7 @@ def named(ecosystem: Ecosystem, name: str, text: str, place: str) -> dict[str, D
 
 @contextmanager
 def _refusing(place: str, advice: str) -> Iterator[None]:
+    """Raise :class:`ConfigError` in place of the errors of a reader. ``place``: the file, for the message."""
     try:
         yield
     except (ValueError, RecursionError) as error:
@@ -109,12 +109,12 @@ def _order(dependency: Dependency) -> tuple[str, str, str, str]:
 
 
 def dependencies(base: Path) -> list[Dependency]:
-    """All packages that the project in ``base`` uses, sorted; direct ones are marked. Raises :class:`ConfigError`."""
+    """All packages that the project in ``base`` uses, sorted. Raises :class:`ConfigError`."""
     return sorted((each for ecosystem in ECOSYSTEMS for each in _of_ecosystem(base, ecosystem)), key=_order)
 
 
 def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
-    """The packages in the lockfiles, those that are installed, and those that the project only names."""
+    """The packages in the lockfiles, installed ones that are not locked, and those that the project only names."""
     module = ecosystems.of(ecosystem)
     try:
         files = sorted(entry.name for entry in base.iterdir())
@@ -122,11 +122,11 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
     top = ecosystems.project_folders(base)[-1]
     project_files = {name: _text(base / name, top) for name in module.PROJECT_FILES}
-    wanted: dict[str, Dependency] = {}  # by the first file that names it
+    wanted: dict[str, Dependency] = {}  # each with the first file that names it
     for name, text in project_files.items():
         wanted = (named(ecosystem, name, text, str(base / name)) if text is not None else {}) | wanted
     direct = {*wanted}
-    # On Windows fnmatch.filter() would find names in other letters, which have no reader.
+    # fnmatchcase, because on Windows fnmatch.filter() ignores case, and such a name has no reader.
     matches = ([base / name for name in files if fnmatch.fnmatchcase(name, pattern)] for pattern in module.LOCKFILES)
     lockfiles = next(filter(None, matches), [])
 
@@ -138,7 +138,8 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     if any(text is not None for text in project_files.values()):
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         of_workspace = next((locked(path) for path in above if path.is_file()), [])
-        # the tools of a member read the lockfile that names it at the top: one in its own folder is left over
+        # If the lockfile at the top names this member, its tools read that one: a lockfile in its own folder is left
+        # over.
         if not lockfiles or any(each.direct for each in of_workspace):
             packages = of_workspace
     direct -= {each.name for each in packages if each.version is None}
@@ -147,13 +148,16 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     if installed is not None:
         packages += installed.unlocked(direct, {each.name for each in packages})
     packages += [wanted[name] for name in direct - {each.name for each in packages}]
-    unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
+    unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not mark their versions
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
 
 
 def _text(path: Path, top: Path) -> str | None:
-    """The text of a file of a project in the repository at ``top``, and behind it that of the files that a line ``-r
-    FILE`` names, as pip reads it; None without the file. Raises :class:`ConfigError`."""
+    """The text of a file of a project; None if there is no file. Raises :class:`ConfigError`.
+
+    After a requirements file follow the files that it includes with ``-r FILE``, as pip reads it, if they are in the
+    repository, whose folder is ``top``.
+    """
     text = anvil_lock.project_text(path)
     if text is None or not fnmatch.fnmatchcase(path.name, "requirements*.txt"):
         return text
@@ -175,7 +179,7 @@ def _text(path: Path, top: Path) -> str | None:
 
 
 def _included(folder: Path, name: str, root: str) -> Path | None:
-    """The file below ``root`` that a line in a file of ``folder`` names; None for another, such as an address."""
+    """The file ``name``, as a file in ``folder`` includes it; None if it is not a file below ``root``."""
     try:
         file = Path(os.path.realpath(folder / name))
         return file if file.is_relative_to(root) and file.is_file() else None
@@ -185,9 +189,9 @@ def _included(folder: Path, name: str, root: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class DependencyState(Dependency):
-    """A package and its documentation. ``locked``: its entry in ``anvil.lock``, None without one. ``documentation``:
-    what is known of it from the installed package; None when it is not installed here. ``is_here``: whether the index
-    of ``locked`` is on this machine."""
+    """A package and its documentation. ``locked``: its entry in ``anvil.lock``; None if there is none.
+    ``documentation``: a few words on the documentation that the installed package carries or names; None if it is not
+    installed here or has an entry. ``is_here``: whether the index of the entry is on this machine."""
 
     locked: LockedDocs | None = None
     documentation: str | None = None
@@ -199,7 +203,7 @@ def overview(base: Path) -> list[DependencyState]:
     entries = {entry.key: entry for entry in anvil_lock.read_lock(base)}
     installed = {ecosystem: ecosystems.of(ecosystem).installed(base) for ecosystem in ECOSYSTEMS}
     used = {(each.ecosystem, each.name, each.version or ""): each for each in dependencies(base)}
-    unused = {  # of versions that the project does not use any more
+    unused = {  # entries of versions that the project does not use any more
         key: Dependency(entry.ecosystem, entry.name, entry.version, origin="anvil.lock")
         for key, entry in entries.items()
         if key not in used
@@ -207,9 +211,9 @@ def overview(base: Path) -> list[DependencyState]:
     rows = []
     for key, each in (used | unused).items():
         locked = entries.get(key)
-        known = _documentation(each, installed[each.ecosystem]) if locked is None else None
-        is_here = None if locked is None else docs_cache.path(docs_cache.cache(), locked).is_file()  # nothing is read
-        rows.append(DependencyState(**asdict(each), locked=locked, documentation=known, is_here=is_here))
+        documentation = _documentation(each, installed[each.ecosystem]) if locked is None else None
+        is_here = None if locked is None else docs_cache.path(docs_cache.cache(), locked).is_file()
+        rows.append(DependencyState(**asdict(each), locked=locked, documentation=documentation, is_here=is_here))
     return sorted(rows, key=lambda row: (not row.direct, row.ecosystem, row.name, row.version or ""))
 
 
@@ -219,12 +223,12 @@ def _documentation(dependency: Dependency, installed: InstalledPackages | None) 
     if package is None:
         return None
     urls, files = package
-    there = package_files.carried_docs(files.keys())
-    if there.index is not None:
-        return f"carries {there.index}"
-    if there.pages:
-        common_folder = posixpath.commonpath(there.pages)
-        return f"carries {counted(len(there.pages), 'page')}{f' in {common_folder}' if common_folder else ''}"
-    if there.llms is not None:
-        return f"carries {there.llms}"
+    carried = package_files.carried_docs(files.keys())
+    if carried.index is not None:
+        return f"carries {carried.index}"
+    if carried.pages:
+        common_folder = posixpath.commonpath(carried.pages)
+        return f"carries {counted(len(carried.pages), 'page')}{f' in {common_folder}' if common_folder else ''}"
+    if carried.llms is not None:
+        return f"carries {carried.llms}"
     return f"repository {urls.repository}" if urls.repository else "names no repository"

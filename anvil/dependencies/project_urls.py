@@ -1,7 +1,8 @@
-"""Addresses in the metadata of packages: the repository and the documentation site. They are not trusted."""
+"""Addresses of the repository and the documentation site of a package, from its metadata, which is not trusted."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht", "gitea.com")
-"""Git hosts at which two names make a repository."""
+"""Git hosts where the first two parts of a path are a repository."""
 _SOURCE = tuple(
     """
     source repository sourcecode github gitlab code homepage home changelog issues tracker bugtracker issuetracker
     documentation docs download
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
-"""Labels of addresses that may be those of a repository, most certain first."""
+"""Labels of addresses that may be the repository, most certain first."""
 _DOCUMENTATION = ("documentation", "docs", "doc", "readthedocs", "homepage", "home")
 _SCP = re.compile(r"(?:git\+)?(?:ssh://)?git@([\w.-]+)[:/](.+)")
 _SHORT = re.compile(r"(?:(github|gitlab|bitbucket):)?([\w.-]+)/([\w.-]+)")
@@ -26,8 +27,8 @@ _VERSIONED = re.compile(r"(?:v?\d+(?:\.\d+)*(?:\.x)?|latest|stable|main|master|d
 
 @dataclass(frozen=True, slots=True)
 class ProjectUrls:
-    """``repository``: an address for git; ``directory``: the package's folder in it. ``documentation``: sites, most
-    certain first."""
+    """The addresses of a package. ``repository``: for git. ``directory``: the package's folder in the repository.
+    ``documentation``: sites, most certain first."""
 
     repository: str | None = None
     directory: str | None = None
@@ -35,17 +36,18 @@ class ProjectUrls:
 
 
 def of_python(urls: Iterable[tuple[str, str]]) -> ProjectUrls:
-    """From (label, address) of ``Project-URL``, ``Home-page`` and ``Download-URL``."""
+    """The addresses of a Python package. ``urls``: (label, address) from ``Project-URL``, ``Home-page`` and
+    ``Download-URL``."""
     labelled = [(re.sub(r"[^a-z]", "", label.lower()), address.strip()) for label, address in urls]
-    repository = next(
-        (found for wanted in _SOURCE for label, url in labelled if label == wanted and (found := repository_at(url))),
-        None,
-    ) or next((found for _, url in labelled if (found := repository_at(url))), None)
+    by_label = (url for wanted in _SOURCE for label, url in labelled if label == wanted)
+    in_order = itertools.chain(by_label, (url for _, url in labelled))
+    repository = next(filter(None, map(repository_at, in_order)), None)
     sites = [url for wanted in _DOCUMENTATION for label, url in labelled if label == wanted and _is_site(url)]
     return ProjectUrls(repository, None, tuple(dict.fromkeys(sites)))
 
 
 def of_npm(package: Mapping[str, Any]) -> ProjectUrls:
+    """The addresses of an npm package, from its ``package.json``."""
     repository, homepage = package.get("repository"), package.get("homepage")
     table = repository if isinstance(repository, dict) else {"url": repository}
     url, directory = table.get("url"), table.get("directory")
@@ -58,8 +60,9 @@ def of_npm(package: Mapping[str, Any]) -> ProjectUrls:
 
 
 def repository_at(address: str) -> str | None:
-    """The address for git: ``https://github.com/o/r`` for a page of it, ``git+ssh://git@github.com/o/r.git`` and
-    ``github:o/r``; None for an address that is not known as one of a repository."""
+    """The address for git of a repository: ``https://github.com/o/r`` for one of its pages, for
+    ``git+ssh://git@github.com/o/r.git`` and for ``github:o/r``. None if the address is not known to be a repository's.
+    """
     address = address.strip()
     if match := _SCP.fullmatch(address):
         address = f"https://{match[1]}/{match[2]}"
@@ -83,7 +86,7 @@ def repository_at(address: str) -> str | None:
         return None
     where = f"{scheme}://{host}{f':{port}' if port else ''}"
     if host in HOSTS:
-        if host == "gitlab.com":  # groups in groups; "-" is before what is a page of a repository
+        if host == "gitlab.com":  # it has groups in groups; in the path of a page, "-" follows the repository
             path = path[: path.index("-")] if "-" in path else path
             return f"{where}/{'/'.join(path)}".removesuffix(".git")
         return f"{where}/{path[0]}/{path[1].removesuffix('.git')}"
@@ -91,8 +94,8 @@ def repository_at(address: str) -> str | None:
 
 
 def named_by_user(text: str) -> str:
-    """The address for git of what a user calls a repository: ``OWNER/REPO`` at GitHub, a page of a git host, or
-    ``git@HOST:PATH``, which stays SSH because a user means it. Anything else is an address already."""
+    """The address for git of a repository that a user names: ``OWNER/REPO`` at GitHub, a page of a git host, or
+    ``git@HOST:PATH``, which stays SSH because the user chose it. Another text is returned as it is."""
     text = text.strip()
     if match := re.fullmatch(r"(git@[\w.-]+):([^/].*)", text):
         return f"ssh://{match[1]}/{match[2]}"
@@ -104,13 +107,13 @@ def named_by_user(text: str) -> str:
 
 
 def github_slug(repository: str) -> str | None:
-    """``owner/name`` of a repository at GitHub."""
+    """``OWNER/REPO`` of a repository at GitHub; None for one elsewhere."""
     match = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", repository)
     return match[1] if match else None
 
 
 def versioned(site: str, version: str) -> Iterator[str]:
-    """Addresses where a site can have the documentation of this version, most exact first."""
+    """The addresses where a site may have the documentation of this version, most exact first."""
     parts = urllib.parse.urlsplit(site)
     path = [each for each in parts.path.split("/") if each]
     at = next((place for place, each in enumerate(path) if _VERSIONED.fullmatch(each)), None)

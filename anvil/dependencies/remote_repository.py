@@ -1,8 +1,8 @@
-"""A repository elsewhere: its tags, and some files of one commit, fetched by the git program.
+"""A git repository on a server: its tags, and some files of one commit, fetched by the git program with limits.
 
-libgit2 cannot leave files out of a fetch, git can (``--filter=blob:none``): trees come first, then the blobs that are
-wanted, in one request. Credentials are git's own. What comes is read as objects. Nothing is checked out, so no hook,
-filter or attribute of the repository has an effect.
+libgit2 cannot leave files out of a fetch, git can (``--filter=blob:none``): trees are fetched first, then the wanted
+blobs in one request. git uses its own credentials. The objects are read, and nothing is checked out, so no hook, filter
+or attribute of the repository has an effect.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from anvil.system.child_process import kill_session
 from anvil.values import Progress, silent
 
 STAGE = "fetching kB of the repository"
-"""The stage of progress reports, which count kilobytes, up to the limit: git does not say how much will come."""
+"""The stage of progress reports. The total is the limit, because git does not say how many bytes will come."""
 STALL_TIMEOUT_S = 120.0
-"""Seconds without a new byte after which a fetch is given up."""
+"""Seconds without a new byte after which a fetch ends with an error."""
 POLL_S = 0.05
 MAX_TAGS = 200_000
 MAX_NAMED_TAGS = 3
 """Tags that an error names."""
 MAX_LIST_MEMORY_KB = 1_000_000
-"""Memory of git while it lists tags, all of which it holds before it prints one: enough for three million."""
+"""Memory of git while it lists tags. It holds all of them before it prints one; this is enough for three million."""
 _LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
-"""A script for sh: a program with this limit of memory, in kB, where the system has such limits."""
+"""A script for sh: run a program with a limit on memory, in kB, if the system has such limits."""
 _NO_MEMORY = ("out of memory", "cannot allocate memory")
 _TAG_LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\trefs/tags/([^\x00-\x20\x7f]+?)(\^\{\})?")
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
-"""Variables of a hook that would lead git to another repository."""
+"""Variables that git sets for hooks. They would lead git to another repository."""
 _FAILURES: tuple[tuple[str, type[FetchError], str], ...] = (
     (
         "no space left|disk quota exceeded",
@@ -79,10 +79,10 @@ _FAILURES: tuple[tuple[str, type[FetchError], str], ...] = (
         "There is no repository at {url}. Check the address.",
     ),
 )
-"""Words of git's messages -> the error, in the order in which they are looked for: after a full disk or a refusal git
-also says that the server hung up, and a failed connection is also one that hung up."""
-# No setting of the user's and no file of the repository may start a program or another request. Redirects are followed
-# before, with a check of each host (:func:`checked`).
+"""(words in git's message, error, message). The first row that fits counts: after a full disk, a refusal or a failed
+connection git also says that the server hung up."""
+# No setting of the user and no file of the repository may start a program or another request. Redirects are followed
+# earlier, with a check of each host (:func:`checked`).
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -97,18 +97,18 @@ _SETTINGS = {
 }
 
 
-_OTHER = "Check the address, or take the documentation from elsewhere."
+_ADVICE = "Check the address, or take the documentation from elsewhere."
 
 
 class _TooLarge(FetchError):
-    """More was sent than is allowed."""
+    """The server sends more than is allowed."""
 
 
 class RemoteRepository:
-    """One repository at ``url``; a context manager that holds a temporary folder.
+    """The repository at ``url``; a context manager with a temporary folder.
 
-    ``protocols``: the ones that git may use (``https``, ``ssh``, ...). ``settings``: further settings for git, such as
-    the address that a checked host name has. ``max_bytes``: the limit for all that is fetched.
+    ``protocols``: those that git may use (``https``, ``ssh``, ...). ``settings``: further settings for git, such as the
+    address of a checked host name. ``max_bytes``: the limit for everything that is fetched.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class RemoteRepository:
         self.folder = Path()
         self._commit = ""
         self._absent: set[str] = set()
-        self._advice = _OTHER
+        self._advice = _ADVICE
 
     def __enter__(self) -> RemoteRepository:
         temporary = tempfile.TemporaryDirectory(prefix="anvil-git-", ignore_cleanup_errors=True)
@@ -145,18 +145,18 @@ class RemoteRepository:
         self._stack.close()
 
     def tags(self) -> dict[str, str]:
-        """Tag -> the commit it leads to."""
+        """Tag -> commit."""
         tags: dict[str, str] = {}
         listed = self._run("ls-remote", "--tags", "--", self.url, memory_kb=MAX_LIST_MEMORY_KB)
         for line in listed.decode("utf-8", "replace").splitlines():
             match = _TAG_LINE.fullmatch(line)
             if match and (match[3] or match[2] not in tags) and len(tags) < MAX_TAGS:
-                tags[match[2]] = match[1]  # the line with ^{} follows, and has the commit of an annotated tag
+                tags[match[2]] = match[1]  # of an annotated tag a line with ^{} follows, which has the commit
         return tags
 
     def tag_of(self, name: str, version: str, named: str | None = None) -> tuple[str, str]:
-        """The tag of a version of a package, and its commit. ``named``: the tag that the user named. Raises
-        :class:`NotFound`, which has the nearest tags."""
+        """The tag of a version of a package, and its commit. ``name``: the package's. ``named``: the tag that the user
+        gave. Raises :class:`NotFound` with the closest tags."""
         tags, wanted = self.tags(), named or version
         tag = named or version_names.find_tag(tags, name, version)
         if tag is None or tag not in tags:
@@ -172,7 +172,7 @@ class RemoteRepository:
         try:
             self._fetch(*options, f"+{commit}:refs/anvil")
         except (_TooLarge, Unreachable):
-            raise  # by the tag it is the same; and the git that was stopped left its lock files
+            raise  # fetching by the tag would fail, too, and git left lock files when it was stopped
         except FetchError:
             if tag is None:
                 raise
@@ -187,32 +187,35 @@ class RemoteRepository:
         self._advice = "Raise the limit, or name a smaller folder with --folder."
 
     def moved(self, tag: str, here: str, commit: str) -> FetchError:
-        """The error for a tag that leads to another commit than the one that is wanted."""
+        """The error for a tag that leads to the commit ``here`` instead of ``commit``."""
         return FetchError(
             f"The tag {tag} of {self.shown} is now the commit {here[:12]}, not {commit[:12]}. "
             "Run 'anvil deps update' to take it, after you have seen why it moved."
         )
 
     def tree(self) -> dict[str, Entry]:
+        """Path -> entry of all files of the commit that was fetched."""
         return self.repository().tree(self._commit, ".")
 
     def fetch_blobs(self, ids: Iterable[str]) -> None:
-        """Fetch these blobs, in one request, unless they are here."""
+        """Fetch the blobs with these ids that are not here yet, in one request."""
         wanted = sorted(set(ids) & self._absent)
         if wanted:
             text = "".join(f"{blob}\n" for blob in wanted).encode("ascii")
             options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
-            # "noop": git does not tell the server what is here, because blobs are asked for by their ids
+            # "noop": git need not tell the server which commits are here, because it asks for blobs by their ids
             noop = ("-c", "fetch.negotiationAlgorithm=noop")
             self._fetch(*options, "--", self.url, settings=noop, stdin=text)
             self._absent.difference_update(wanted)
 
     def has(self, blob: str) -> bool:
+        """Whether a blob of the commit is here."""
         return blob not in self._absent
 
     def repository(self) -> Repository:
-        """The objects that were fetched, for libgit2, which refuses a repository that is marked as partial."""
-        with contextlib.suppress(FetchError):  # the server sent everything, so it is not partial
+        """The fetched objects as a repository for libgit2. The mark of a partial repository, which libgit2 refuses, is
+        removed."""
+        with contextlib.suppress(FetchError):  # there is no mark if the server sent everything
             self._run("config", "--remove-section", "extensions")
         self._run("config", "core.repositoryFormatVersion", "0")
         repository = Repository.discover(self.folder)
@@ -225,14 +228,14 @@ class RemoteRepository:
         self._run(*settings, "fetch", "--quiet", "--no-recurse-submodules", *arguments, stdin=stdin)
 
     def _run(self, *arguments: str, stdin: bytes = b"", memory_kb: int | None = None) -> bytes:
-        """The output of git. ``memory_kb``: the most memory that it may use. Raises :class:`FetchError`."""
+        """Run git and return its output. ``memory_kb``: its limit of memory. Raises :class:`FetchError`."""
         options = [word for key, value in self._settings.items() for word in ("-c", f"{key}={value}")]
         shell = shutil.which("sh") if memory_kb is not None and os.name == "posix" else None
         limit = [] if shell is None else [shell, "-c", _LIMITED, str(memory_kb)]
         environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
         environment |= {"GIT_ALLOW_PROTOCOL": self._protocols, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
-        environment["LC_ALL"] = "C"  # its messages are looked through, see _error
-        # Files and no pipes: a full pipe would stop git while this thread watches the size of what it fetches.
+        environment["LC_ALL"] = "C"  # messages in English, for _error
+        # Files instead of pipes: a full pipe would stop git while this thread watches the size of the folder.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as data:
             data.write(stdin)
             data.seek(0)
@@ -243,7 +246,7 @@ class RemoteRepository:
                 stdout=output,
                 stderr=errors,
                 env=environment,
-                start_new_session=True,  # to end it with the programs that it starts
+                start_new_session=True,  # so that the programs which git starts can be ended with it
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
             try:
@@ -257,19 +260,19 @@ class RemoteRepository:
             if process.returncode:
                 text = errors.read(20_000).decode("utf-8", "replace")
                 if limit and any(sign in text.lower() for sign in _NO_MEMORY):
-                    raise _TooLarge(f"{self.shown} lists more tags than git can hold in {memory_kb} kB. {_OTHER}")
+                    raise _TooLarge(f"{self.shown} lists more tags than git can hold in {memory_kb} kB. {_ADVICE}")
                 raise self._error(text)
             return output.read()
 
     def _watch(self, process: subprocess.Popen[bytes], output: int) -> None:
-        """Wait for git, within the limits of size and of time without progress."""
+        """Wait for git, within the limits on size and on time without progress."""
         size, changed = -1, time.monotonic()
         pause = 0.002
         runs = True
         while runs:
             time.sleep(pause)
             pause = min(pause * 2, POLL_S)
-            runs = process.poll() is None  # before the size: what it wrote last counts too
+            runs = process.poll() is None  # before the size is taken, so that its last bytes count, too
             now, before = time.monotonic(), size
             size = _size(self.folder) + os.fstat(output).st_size
             if size > self._max_bytes:
@@ -283,8 +286,8 @@ class RemoteRepository:
                 raise Unreachable(f"{self.shown} sent nothing for {STALL_TIMEOUT_S:.0f} s. Try again later.")
 
     def _error(self, text: str) -> FetchError:
-        """What git's message means. It may contain the URL, so it is not passed on as it is."""
-        # what the server wrote may have any words in it, such as those of a full disk, which would be its own
+        """The error for git's message. The message itself is not shown, because it may have the URL with a password."""
+        # Lines of the server are left out: they can have any words, such as those about a full disk, which is its own.
         own_words = "\n".join(line for line in text.lower().splitlines() if not line.startswith("remote:"))
         values = {"url": self.shown, "folder": self.folder.parent, "protocols": self._protocols.replace(":", ", ")}
         for words, error, message in _FAILURES:
@@ -296,7 +299,7 @@ class RemoteRepository:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the files below a folder, some of which git renames meanwhile."""
+    """Bytes of the files below a folder, in which git may rename some meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -310,10 +313,10 @@ _PORTS = {"https": 443, "http": 80, "ssh": 22}
 
 
 def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple[str, ...], Mapping[str, str]]:
-    """(address after redirects, protocols, settings) for git.
+    """(URL after redirects, protocols, settings) for git to fetch from ``url``.
 
-    The host of an https address is resolved here, and git connects to the address that was checked. ``allow_local``:
-    whether ``file://`` and servers on this machine can be used. Raises :class:`FetchError`.
+    The host of an https URL is resolved here, and git connects to the IP address that was checked. ``allow_local``:
+    whether ``file://`` can be used. Raises :class:`FetchError` if the URL is not valid or not allowed.
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -339,7 +342,7 @@ def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple
 
 
 def _redirected(url: str, policy: HttpPolicy) -> str:
-    """The address that a server redirects git to, such as that of a renamed repository."""
+    """The URL to which a server redirects git, such as that of a renamed repository; else ``url``."""
     advertisement = "/info/refs?service=git-upload-pack"
     with HttpClient(Limits(), policy=policy) as http, http.get(url.rstrip("/") + advertisement) as reply:
         moved = reply.url.removesuffix(advertisement)

@@ -1,8 +1,8 @@
-"""An index built here from the documentation folder of a repository at one commit.
+"""The documentation folder of a repository at one commit: finding it, and fetching its pages.
 
-Only the commit, its trees and the pages travel: first the names of all files, then the configuration of the site's
-generator, the pages of its folder, and what they include from elsewhere in the repository. Configuration that is a
-program (``conf.py``, ``docusaurus.config.js``) is read as text and never run.
+Only a part of the repository is fetched: the names of all files, then the configuration of the site's generator, the
+pages of its folder, and the files that they include from elsewhere in the repository. Configuration that is a program
+(``conf.py``, ``docusaurus.config.js``) is read as text and never run.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted
 
 MAX_CONFIG_BYTES = 500_000
-"""Bytes of a configuration that are read."""
+"""Bytes of a configuration file that are read."""
 MAX_ROUNDS = 4
-"""Requests for files that pages include, which can include more."""
+"""Requests for files that pages include. Each of them can include more files."""
 
 
 def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
     """Raise :class:`FetchError` unless the tag of an entry of ``anvil.lock`` still leads to its commit.
 
-    The commit alone proves little: hosts such as GitHub also send commits of a repository's forks by their ids, so an
-    edited lock could name the commit of anybody under the address of a known project.
+    The commit alone is not enough: hosts such as GitHub also send commits of forks by their ids, so an edited lock
+    could name anybody's commit under the address of a known project.
     """
     tagged = remote.tags().get(entry.tag or "")
     if tagged is None:
@@ -51,10 +51,12 @@ def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
 def read(
     remote: RemoteRepository, commit: str, tag: str | None, folder: str | None = None, directory: str | None = None
 ) -> tuple[CommitTree, DocsFolder, list[str]]:
-    """Fetch the documents of a commit: the source, its folder, and notes on what was not understood. ``folder``: the
-    documentation folder, found by configuration when it is None. ``directory``: the package's folder in the repository.
+    """Fetch the pages of a commit. Returns their source, the documentation folder, and notes, such as on files that are
+    not read.
 
-    Raises :class:`NotFound` when there is no documentation, and :class:`FetchError`.
+    ``folder``: the documentation folder; None means that it is found by the configuration of a generator.
+    ``directory``: the package's folder in the repository. Raises :class:`NotFound` if there is no documentation, and
+    :class:`FetchError`.
     """
     remote.fetch(commit, tag)
     tree = remote.tree()
@@ -63,7 +65,7 @@ def read(
     pages = _pages(tree, chosen, options)
     if not pages:
         raise NotFound(f"There is no Markdown in {chosen.path} of {remote.shown} at {tag or commit[:12]}.")
-    links = (entry for entry in tree.values() if entry.kind == "symlink")  # where any of them leads is looked at
+    links = (entry for entry in tree.values() if entry.kind == "symlink")  # CommitTree reads where each of them leads
     remote.fetch_blobs(entry.id for entry in (*pages.values(), *links))
     repository = remote.repository()
     missing = _fetch_included(remote, repository, tree, pages, chosen)
@@ -81,7 +83,7 @@ def _chosen(
     remote: RemoteRepository, tree: Mapping[str, Entry], folder: str | None, directory: str | None
 ) -> DocsFolder:
     named = None
-    if folder is not None:  # the user named it
+    if folder is not None:  # the user gave it
         named = DocsFolder(posixpath.normpath(folder.strip("/") or "."), "folder", "named")
     configs = configurations(tree, directory)
     files = {path: tree[path] for path in configs if tree[path].kind == "file"}
@@ -93,7 +95,7 @@ def _chosen(
         return data[:MAX_CONFIG_BYTES].decode("utf-8", "replace")
 
     configured = find_folder(tree, read, directory)
-    if named is not None:  # the generator that has this folder says how its anchors are made
+    if named is not None:  # if this is the folder of a generator, that tells how its anchors are made
         return configured if configured is not None and configured.path == named.path else named
     if configured is None:
         others = named_formats(other_formats(tree))
@@ -103,7 +105,7 @@ def _chosen(
 
 
 def _pages(tree: Mapping[str, Entry], folder: DocsFolder, options: SourceOptions) -> dict[str, Entry]:
-    """The pages, and the links among them, by path from the repository's root."""
+    """The pages, also symbolic links, by their paths from the repository's root."""
     prefix = start_of(folder.path)
     selection = Selection(options)
     return {
@@ -120,12 +122,13 @@ def _fetch_included(
     pages: Mapping[str, Entry],
     folder: DocsFolder,
 ) -> int:
-    """Fetch what pages include, and what links lead to. The number of lines that include a file that is not there."""
+    """Fetch the files that pages include, and those to which symbolic links lead. Returns the number of included files
+    that are missing."""
     for _ in range(MAX_ROUNDS):
         wanted: set[str] = set()
         missing = 0
 
-        # as defaults, because the loop gives both names other values
+        # Defaults bind the values of this round: the loop assigns both names again.
         def file(path: str, wanted: set[str] = wanted, repository: Repository = repository) -> includes.IncludedFile:
             entry = tree.get(path)
             if entry is None or entry.kind != "file" or includes.is_private(path):
@@ -158,16 +161,16 @@ def _fetch_included(
 
 Generator = Literal["mkdocs", "sphinx", "docusaurus", "vitepress", "astro", "mdbook", "folder", "readme"]
 MAX_DEPTH = 4
-"""Folders above a configuration file that is read."""
+"""Folders above a configuration file."""
 MAX_CONFIGS = 40
 PLAIN_FOLDERS = ("docs", "doc", "documentation", "website/docs", "site/docs", "docs/docs", "www/docs", "content/docs")
 _CONFIGS = re.compile(
     r"(?:mkdocs|zensical)[\w.-]*\.(?:ya?ml|toml)|book\.toml|conf\.py|docusaurus\.config\.[cm]?[jt]s|astro\.config\.[cm]?[jt]s"
     r"|(?:.*/)?\.vitepress/config(?:/index)?\.[cm]?[jt]s"
 )
-# Of configurations of several generators, one of the first of these counts.
+# If a repository has configurations of several generators, the first of these is taken.
 _ORDER: tuple[Generator, ...] = ("mkdocs", "docusaurus", "vitepress", "astro", "mdbook", "sphinx")
-# Folders whose configurations are those of samples, tests and other projects
+# Folders with configurations of samples, tests and other projects
 _UNWANTED = re.compile(r"(^|/)(node_modules|tests?|fixtures?|examples?|templates?|vendor|third_party|__\w+__|e2e)(/|$)")
 _LANGUAGE = re.compile(
     r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
@@ -183,8 +186,8 @@ _MYST = re.compile(r"myst_parser|myst_nb|recommonmark|m2r2?")
 
 @dataclass(frozen=True, slots=True)
 class DocsFolder:
-    """``path`` from the repository's root, ``.`` for that. ``include``: globs of its pages. ``evidence``: why it is the
-    one. ``notes``: what was not understood."""
+    """A documentation folder. ``path``: from the repository's root, which is ``.``. ``evidence``: the configuration
+    file or the folder that shows it. ``include`` and ``exclude``: globs of its pages. ``notes``: for people."""
 
     path: str
     generator: Generator
@@ -196,8 +199,8 @@ class DocsFolder:
 
 
 def configurations(paths: Collection[str], directory: str | None = None) -> list[str]:
-    """The files of a repository that are read to find the folder, nearest to the root first. ``directory``: the
-    package's own folder; files in it come first."""
+    """The configuration files of generators in a repository, nearest to the root first. ``directory``: the package's
+    folder, whose files come first."""
 
     def order(path: str) -> tuple[object, ...]:
         is_variant = posixpath.basename(path).startswith("mkdocs.") and path.count(".") > 1  # mkdocs.insiders.yml
@@ -212,10 +215,11 @@ def configurations(paths: Collection[str], directory: str | None = None) -> list
 
 
 def find_folder(paths: Collection[str], read: Callable[[str], str], directory: str | None = None) -> DocsFolder | None:
-    """The folder with most to say; None when nothing is documentation.
+    """The documentation folder of a repository: of the first generator in ``_ORDER`` the one with most pages, else a
+    folder such as ``docs``, else the one with the README. None if there is no documentation.
 
-    ``paths``: all files of the commit. ``read``: the text of a file of :func:`configurations`. ``directory``: the
-    folder of the package, in a repository of several.
+    ``paths``: all files of the commit. ``read``: gives the text of a file of :func:`configurations`. ``directory``: the
+    package's folder, in a repository with several.
     """
     pages = [path for path in paths if path.lower().endswith(PAGE_ENDINGS)]
     candidates = [
@@ -244,7 +248,7 @@ def find_folder(paths: Collection[str], read: Callable[[str], str], directory: s
 
 
 def unread(paths: Collection[str], folder: DocsFolder) -> list[str]:
-    """How many files in the folder are documentation in other formats, of each one."""
+    """The other formats of documentation in the folder, each with its number of files."""
     inside = (path for path in paths if folder.generator != "readme" and _is_below(path, folder.path))
     return named_formats(other_formats(inside))
 
@@ -267,7 +271,7 @@ def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | No
     if name.startswith("docusaurus"):
         named_paths = [at(inner) for inner in _DOCUSAURUS_PATH.findall(text)]
         places = [each for each in [*named_paths, at("docs"), at("../docs")] if each and _count(pages, each)]
-        # the file names a path for each plugin, and so for the blog, too
+        # the file names a path for each plugin, one of which may be the blog
         best = max(places, key=lambda each: ("blog" not in each, _count(pages, each)), default="")
         return _made(best, "docusaurus", path, "github")
     if name.startswith("astro"):
@@ -284,10 +288,10 @@ def _made(path: str, generator: Generator, evidence: str, slugs: Slugs) -> DocsF
 
 
 def _one_language(chosen: DocsFolder, pages: Collection[str], candidates: Collection[DocsFolder]) -> DocsFolder:
-    """Of a folder with the same pages in several languages, those in English.
+    """The folder without translations of its pages.
 
-    ``docs/en/docs`` may have its configuration in ``docs/en``, with ``docs/de`` next to it. Or one folder has all: then
-    ``en`` and ``de`` are in it, or the pages themselves and ``de``.
+    Each language may have a configuration of its own, such as those in ``docs/en`` and ``docs/de``. Or one folder has
+    all languages: ``en`` and ``de`` are folders in it, or only ``de`` is, beside the pages in English.
     """
     parts = chosen.path.split("/")
     for at, part in enumerate(parts):
@@ -300,9 +304,9 @@ def _one_language(chosen: DocsFolder, pages: Collection[str], candidates: Collec
     own = {page.removeprefix(prefix) for page in pages if page.startswith(prefix)}
     inside: dict[str, set[str]] = {}
     for page in own:
-        top, between, rest = page.partition("/")
-        if between and _LANGUAGE.fullmatch(top):
-            inside.setdefault(top, set()).add(rest)
+        top, slash, inner_path = page.partition("/")
+        if slash and _LANGUAGE.fullmatch(top):
+            inside.setdefault(top, set()).add(inner_path)
     original = inside.pop("en", own)
     translations = sorted(top for top, names in inside.items() if len(names & original) * 2 > len(names))
     if not translations:
