@@ -98,7 +98,7 @@ def write_command(given: OpenRequest) -> str:
     """The command that writes the pointer, with the options of this call."""
     from anvil.system import installation
 
-    return installation.line([*installation.typed(), "agents", *options.option_words(given, "docs", "config")])
+    return installation.line([*installation.user_command(), "agents", *options.option_words(given, "docs", "config")])
 
 
 def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> int:

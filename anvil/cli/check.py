@@ -141,7 +141,7 @@ def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
         return f"Build the site, and run: {build}{hint}"
     docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
     named = ["--docs", docs, "--index", output.relative(opened.index_path), *options.option_words(given, "config")]
-    command = installation.line([*installation.typed(), "check", *named])
+    command = installation.line([*installation.user_command(), "check", *named])
     return (
         "The MkDocs plugin built this index from pages before they became HTML, so all of them differ from the HTML. "
         f"To compare it with its documents, run: {command}"

@@ -59,7 +59,7 @@ def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
     from anvil.system import installation
 
     named = option_words(request, "docs", "index", "config", "provider", **more)
-    return installation.line([*installation.typed(), "build", *words, *named])
+    return installation.line([*installation.user_command(), "build", *words, *named])
 
 
 def option_words(request: Any, *names: str, **more: str | None) -> list[str]:

@@ -149,7 +149,7 @@ def _path_in_file(file: ClientFile, project: Path, path: Path) -> str:
 def _command(file: ClientFile, project: Path) -> list[str]:
     """The command that starts ``anvil`` without an active virtual environment. A shared file gets no path of this
     machine."""
-    words = installation.lasting(shared=file.is_shared)
+    words = installation.lasting_command(shared=file.is_shared)
     if not file.is_shared:
         return words
     if installation.outside_environments("anvil"):

@@ -97,7 +97,7 @@ class ExaminedProject:
         """The command line of this ``anvil`` with ``words`` and with those of ``options`` that were given; a secret in
         them is masked."""
         named = [word for option in options if option in self.given for word in (option, _shown(self.given[option]))]
-        return installation.line([*installation.spelled(), *words, *named])
+        return installation.line([*installation.own_command(), *words, *named])
 
     def build(self, *words: str) -> str:
         return self.anvil("build", *words, options=("--docs", "--index", "--config", "--provider"))

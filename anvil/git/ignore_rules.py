@@ -1,7 +1,7 @@
-"""Which paths git ignores by its rules: those of ``.gitignore`` files, ``info/exclude`` and the user's own file.
+"""Git's ignore rules, from ``.gitignore`` files, ``info/exclude`` and the user's own file: which paths git ignores.
 
-libgit2 gives other answers: it drops a ``!`` line that undoes a rule of another file, and reads some rules without end.
-"""
+libgit2's own rules are not used. It drops a ``!`` line that undoes a rule of another file, and it reads some rules in
+an endless loop."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from anvil.formats import patterns
 from anvil.system import safe_files
 
 MAX_RULES_BYTES = 256_000
-"""A larger file of rules is an error: compiling patterns takes a second for 100 kB."""
+"""A larger file of rules is an error: compiling the patterns of 100 kB takes a second."""
 _WILDCARDS = frozenset("*?[\\")
 
 
 class _Rule(NamedTuple):
-    """``only_name``: the pattern is compared with the name of a file or folder, not with its path."""
+    """One line of a file of rules.
+
+    ``undoes``: it begins with ``!``. ``only_name``: the pattern is compared with the name of a file or folder, not with
+    its path.
+    """
 
     undoes: bool
     only_folders: bool
@@ -33,10 +37,11 @@ class _Rule(NamedTuple):
 
 
 class IgnoreRules:
-    """The rules of a work tree. Not thread-safe.
+    """The ignore rules of a work tree. Not thread-safe.
 
-    ``root``: the work tree. ``shared``: files whose rules hold for all of it; those of the first one count least.
-    ``staged``: the bytes of a ``.gitignore`` that the work tree lacks, such as in a sparse checkout.
+    - ``root``: the work tree.
+    - ``shared``: files with rules for the whole work tree. A later file wins over an earlier one.
+    - ``staged`` returns the staged bytes of a ``.gitignore`` that is missing on disk, such as in a sparse checkout.
     """
 
     def __init__(
@@ -57,8 +62,8 @@ class IgnoreRules:
         self._folders.clear()
 
     def match(self, path: str) -> bool:
-        """Whether the rules ignore a path, or a folder around it: relative to the root, of a folder with a slash at its
-        end. Raises :class:`GitError` for a file of rules that cannot be used."""
+        """Whether the rules ignore a path or a folder above it. ``path``: relative to the root; a folder has a slash at
+        its end. Raises :class:`GitError` if a file of rules cannot be used."""
         path = os.fsencode(path).decode("latin-1")  # git compares bytes
         folder = path.rstrip("/").rpartition("/")[0]
         unknown = []
@@ -73,19 +78,22 @@ class IgnoreRules:
 
     def _read(self, folder: str) -> _Folder:
         if not folder:
-            around = _Folder(False, [(0, _File(file, self._ignore_case, follow=True)) for file in self._shared[::-1]])
+            parent = _Folder(False, [(0, _File(file, self._ignore_case, follow=True)) for file in self._shared[::-1]])
         else:
-            around = self._folders[folder.rpartition("/")[0]]
-            if around.ignores(folder + "/"):
+            parent = self._folders[folder.rpartition("/")[0]]
+            if parent.ignores(folder + "/"):
                 return _Folder(True, ())
         name = os.path.join(os.fsdecode(folder.encode("latin-1")), ".gitignore")
         own = _File(self._root / name, self._ignore_case, staged=self._staged(name))
-        return _Folder(False, [(len(folder) + bool(folder), own), *around.files])
+        return _Folder(False, [(len(folder) + bool(folder), own), *parent.files])
 
 
 class _Folder:
-    """``files``: those whose rules hold in a folder, each with where paths begin that its patterns are compared with;
-    the first one that has a fitting rule decides."""
+    """The rules that hold in a folder.
+
+    ``files``: the files of rules, the nearest one first, each with the length of the path of its own folder. The first
+    file with a matching rule decides.
+    """
 
     def __init__(self, ignored: bool, files: Sequence[tuple[int, _File]]) -> None:
         self._ignored = ignored
@@ -99,7 +107,7 @@ class _Folder:
 
 
 class _File:
-    """The rules of one file, in groups of neighbours that all ignore or all undo; the last one first."""
+    """The rules of one file, in groups of neighbours that all ignore or all undo. The last group comes first."""
 
     def __init__(self, file: Path, ignore_case: bool, *, follow: bool = False, staged: bytes = b"") -> None:
         self._ignore_case = ignore_case
@@ -110,30 +118,32 @@ class _File:
         except OSError as error:
             if error.errno == errno.EFBIG:
                 raise GitError(f"{file} cannot be used: {safe_files.reason(error)}.") from error
-            data = b""  # git does not read it either, such as a folder
+            data = b""  # such as a folder, which git does not read, either
         if ignore_case:
             data = data.lower().replace(b"[:upper:]", b"[:lower:]")
         rules = _rules(data)
         groups = itertools.groupby(rules, lambda rule: rule.undoes)
-        self.groups = [_Group(undo, list(group)) for undo, group in groups][::-1]
+        self.groups = [_Group(undoes, list(group)) for undoes, group in groups][::-1]
 
     def verdict(self, path: str) -> bool | None:
-        """Whether the file ignores a path, relative to its folder; None when no rule fits."""
-        if self._ignore_case:  # git folds ASCII alone, and so do bytes
+        """Whether the file ignores a path relative to its folder; None if no rule matches."""
+        if self._ignore_case:  # as bytes, because git folds only ASCII
             path = path.encode("latin-1").lower().decode("latin-1")
         names = path.rstrip("/")
         keys = {names.rpartition("/")[2], "/" + names}
         if path != names:
             keys |= {key + "/" for key in keys}
-        return next((not group.undo for group in self.groups if group.fits(path, keys)), None)
+        return next((not group.undoes for group in self.groups if group.matches(path, keys)), None)
 
 
 class _Group:
-    def __init__(self, undo: bool, rules: Sequence[_Rule]) -> None:
-        self.undo = undo
+    """Neighbouring rules that all ignore or all undo, prepared for fast comparison."""
+
+    def __init__(self, undoes: bool, rules: Sequence[_Rule]) -> None:
+        self.undoes = undoes
         self._literal: set[str] = set()
         self._wild: dict[bool, list[_Rule]] = {True: [], False: []}
-        """Whether they are compared with names -> rules."""
+        """Rules with wildcards: those for names under True, those for paths under False."""
         endings = []
         for rule in rules:
             tail = "/" if rule.only_folders else ""
@@ -145,8 +155,8 @@ class _Group:
                 self._wild[rule.only_name].append(rule)
         self._endings = tuple(endings)
 
-    def fits(self, path: str, keys: set[str]) -> bool:
-        """Whether a rule fits. ``keys``: what one without wildcards can be equal to."""
+    def matches(self, path: str, keys: set[str]) -> bool:
+        """Whether a rule matches. ``keys``: the forms of the path to which a rule without wildcards can be equal."""
         if not self._literal.isdisjoint(keys) or any(key.endswith(self._endings) for key in keys):
             return True
         name = path[path.rstrip("/").rfind("/") + 1 :]
@@ -156,19 +166,19 @@ class _Group:
 
     @cached_property
     def _expressions(self) -> dict[bool, re.Pattern[str]]:
-        return {only_name: _compiled(rules) for only_name, rules in self._wild.items()}
+        return {only_name: _any_of(rules) for only_name, rules in self._wild.items()}
 
 
 def literal(path: str) -> str:
-    """The pattern of a rule, or of a line in ``.gitattributes``, that fits this path alone."""
+    """The pattern of a rule, or of a line in ``.gitattributes``, that matches only this path."""
     escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
     return f"\\{escaped}" if escaped.startswith(("!", "#")) else escaped
 
 
-def _compiled(rules: Sequence[_Rule]) -> re.Pattern[str]:
-    """An expression for the names or paths that fit one of the rules; those of folders have a slash at the end."""
+def _any_of(rules: Sequence[_Rule]) -> re.Pattern[str]:
+    """The expression for names or paths that match one of the rules. Folders have a slash at the end."""
     numbers = itertools.count()
-    # A wildcard at the end is no empty name.
+    # (?<!/): a wildcard at the end does not match an empty name.
     return re.compile(
         "|".join(
             f"(?:{patterns.wildmatch(rule.pattern, numbers)})(?<!/)/{'' if rule.only_folders else '?'}"
@@ -185,7 +195,7 @@ def _rules(data: bytes) -> list[_Rule]:
         line = line.removesuffix("\r")
         pattern = line.rstrip(" ")
         if (len(pattern) - len(pattern.rstrip("\\"))) % 2 and pattern != line:
-            pattern += " "  # its backslash keeps the first blank
+            pattern += " "  # the backslash keeps the blank behind it
         if pattern.startswith("#"):
             continue
         undoes = pattern.startswith("!")
@@ -194,6 +204,6 @@ def _rules(data: bytes) -> list[_Rule]:
         pattern = pattern[: len(pattern) - only_folders]
         only_name = "/" not in pattern
         pattern = pattern.removeprefix("/")
-        if pattern and not pattern.startswith(("/", "./")) and not pattern.endswith("/"):  # these match no path
+        if pattern and not pattern.startswith(("/", "./")) and not pattern.endswith("/"):  # these match nothing
             rules.append(_Rule(undoes, only_folders, only_name, pattern))
     return rules

@@ -25,7 +25,7 @@ def open_repository(folder: Path) -> pygit2.Repository:
     from pygit2.enums import RepositoryOpenFlag
 
     try:
-        # The caller has looked for the folder, so libgit2 must not look in those above.
+        # The caller has found the folder, so libgit2 must not search the folders above it.
         return pygit2.Repository(str(folder), RepositoryOpenFlag.NO_SEARCH)
     except (pygit2.GitError, KeyError, ValueError, OSError) as error:
         reason = str(error)
@@ -53,12 +53,12 @@ def open_repository(folder: Path) -> pygit2.Repository:
 
 @contextlib.contextmanager
 def failures(what: str) -> Iterator[None]:
-    """Translate libgit2's errors. Its KeyError means that an object is missing."""
+    """Raise :class:`GitError` in place of libgit2's errors. ``what``: a clause such as "HEAD cannot be read"."""
     import pygit2
 
     try:
         yield
-    except KeyError as error:
+    except KeyError as error:  # libgit2's error for a missing object
         named = re.search(r"[0-9a-f]{40}", str(error))
         missing = f"object {named[0]} is missing" if named else "an object is missing"
         raise GitError(
@@ -78,20 +78,21 @@ def _reason(error: Exception) -> str:
 
 
 _LOOPS_IN_IGNORE_RULE = re.compile(rb"^(?!#)[^\n]*[\v\f]", re.MULTILINE)
-"""A line of a ``.gitignore`` that libgit2, up to 1.9.7 at least, reads in an endless loop. It is a pattern in git."""
+"""A line of a ``.gitignore`` that libgit2, at least up to 1.9.7, reads in an endless loop. For git it is a pattern."""
 
 _MAX_RULES_BYTES = 100_000_000
-"""libgit2 passes over larger files of rules."""
+"""libgit2 ignores larger files of rules."""
 
 
 def ensure_readable(files: Iterable[Path]) -> None:
-    """Raise :class:`GitError` if libgit2 cannot read one of these files with ignore rules, which need not exist."""
+    """Raise :class:`GitError` if libgit2 cannot read one of these files with ignore rules. Missing files are
+    accepted."""
     for file in files:
         try:
-            found = _LOOPS_IN_IGNORE_RULE.search(safe_files.data(file, _MAX_RULES_BYTES))
-        except OSError:  # there is none, or libgit2 does not read it either
+            has_loop = _LOOPS_IN_IGNORE_RULE.search(safe_files.data(file, _MAX_RULES_BYTES))
+        except OSError:  # it is missing, or libgit2 does not read it, either
             continue
-        if found is not None:
+        if has_loop:
             raise GitError(f"{file}: libgit2 cannot read a rule with a form feed or a vertical tab. Take it out.")
 
 
@@ -101,7 +102,8 @@ _INTENT_TO_ADD = 1 << 13
 
 
 class StagingArea:
-    """The index of the work tree whose git folder is ``git_dir``. Not thread-safe."""
+    """Git's index of a work tree, with the staged files. Not thread-safe. ``git_dir``: the git folder of the work
+    tree."""
 
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir
@@ -109,21 +111,24 @@ class StagingArea:
 
     @property
     def file(self) -> Path:
-        """Git's index: ``GIT_INDEX_FILE`` if git set it for this repository, as for hooks of a partial commit
-        (``git commit -a``, ``git commit FILE``), else the repository's own."""
+        """The file of git's index: ``GIT_INDEX_FILE`` if git set it for this repository, else the repository's own.
+
+        Git sets it for hooks of a partial commit (``git commit -a``, ``git commit FILE``).
+        """
         own = self.git_dir / "index"
-        named = os.environ.get("GIT_INDEX_FILE")
-        if not named:
+        variable = os.environ.get("GIT_INDEX_FILE")
+        if not variable:
             return own
-        other = Path(os.path.realpath(named))
-        elsewhere = os.environ.get("GIT_DIR")
-        foreign = Path(os.path.realpath(elsewhere)) != self.git_dir if elsewhere else (other.parent / "HEAD").exists()
-        # A hook of the outer repository of a submodule passes its own index, which is not that of the submodule.
-        return own if foreign and other.parent != self.git_dir else other
+        other = Path(os.path.realpath(variable))
+        git_dir = os.environ.get("GIT_DIR")
+        is_foreign = Path(os.path.realpath(git_dir)) != self.git_dir if git_dir else (other.parent / "HEAD").exists()
+        # In a submodule, a hook of the outer repository has the variable for the index of the outer repository.
+        return own if is_foreign and other.parent != self.git_dir else other
 
     @property
     def temporary(self) -> Literal["all", "named"] | None:
-        """``all`` for the temporary index of ``git commit -a``, ``named`` for ``git commit FILE``; None for its own."""
+        """``all`` for the temporary index of ``git commit -a``, ``named`` for that of ``git commit FILE``; None for the
+        repository's own."""
         name = self.file.name
         if self.file.parent != self.git_dir or not name.endswith(".lock"):
             return None
@@ -138,7 +143,7 @@ class StagingArea:
             for at in range(self._first(index, head), len(index)):
                 item = index[at]
                 path = os.fspath(item.path)
-                if not path.startswith(head):  # the entries are sorted, so those of the folder stand together
+                if not path.startswith(head):  # the entries are sorted, so the folder ends here
                     break
                 if (entry := _entry(index, item)) is not None:
                     entries[path[len(head) :]] = entry
@@ -146,14 +151,14 @@ class StagingArea:
             return entries | {path[len(head) :]: entry for path, entry in conflicts if path.startswith(head)}
 
     def has_folder(self, folder: str) -> bool:
-        """Whether a folder has staged files. It takes the same time for any number of them."""
+        """Whether a folder has staged files, by binary search."""
         with failures("The git index cannot be read"):
             index, head = self.current(), start_of(folder)
             at = self._first(index, head)
             return at < len(index) and os.fspath(index[at].path).startswith(head)
 
     def entries(self, paths: Collection[str]) -> dict[str, Entry | None]:
-        """The staged entries at paths relative to the root; None where there is none."""
+        """Path relative to the root -> staged entry; None if there is none."""
         entries: dict[str, Entry | None] = {}
         with failures("The git index cannot be read"):
             index = self.current()
@@ -166,14 +171,14 @@ class StagingArea:
             return entries
 
     def reload(self) -> None:
-        """Read git's index again if it changed. ``holds`` is called often, and uses the one that was read last."""
+        """Read git's index again if it changed, for :meth:`holds` and :meth:`is_submodule`."""
         try:
             self.current()
         except GitError:
             self._index = None
 
     def holds(self, path: str) -> bool:
-        """Whether a file, or one in a folder (with a trailing ``/``), was in the index at the last :meth:`reload`."""
+        """Whether a file, or a file in a folder (with a trailing ``/``), was staged at the last :meth:`reload`."""
         if self._index is None:
             return False
         index = self._index[1]
@@ -183,13 +188,15 @@ class StagingArea:
         return at < len(index) and os.fspath(index[at].path).startswith(path)
 
     def is_submodule(self, folder: str) -> bool:
-        """Whether a folder was that of a submodule at the last :meth:`reload`, also one without its files."""
+        """Whether a folder was a submodule at the last :meth:`reload`, even if its files are not checked out."""
         index = None if self._index is None else self._index[1]
         return index is not None and folder in index and kind(int(index[folder].mode)) == "submodule"
 
     def current(self) -> pygit2.Index:
-        """Git's index as it is now, opened as a file: unlike those of the repository's own object, its entries are
-        always in byte order. Raises :class:`GitError`."""
+        """The present index of git. Raises :class:`GitError`.
+
+        It is opened as a file, because the entries of the repository object's index are not always in byte order.
+        """
         file = self.file
         with failures("The git index cannot be read"):
             try:
@@ -203,30 +210,30 @@ class StagingArea:
 
     @staticmethod
     def _first(index: pygit2.Index, prefix: str) -> int:
-        """The position of the first entry from ``prefix`` on, in git's byte order."""
+        """The position of the first entry that is not before ``prefix``, in git's byte order."""
         return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
 
 
 def _conflicts(index: pygit2.Index) -> dict[str, Entry]:
-    """The entries of files in conflict, by path. They have the id of one of the sides, which nobody reads."""
+    """Path -> entry of each file in conflict. Its id is that of one of the sides, and is not used."""
     sides = (side for conflict in index.conflicts or () for side in conflict)
     return {side.path: Entry(str(side.id), "conflict") for side in sides if side is not None}
 
 
 def _entry(index: pygit2.Index, item: pygit2.IndexEntry) -> Entry | None:
-    """The entry of a staged file; None for one of ``git add --intent-to-add``, which a commit leaves out."""
+    """The entry of a staged file; None after ``git add --intent-to-add``, because a commit leaves such a file out."""
     entry = Entry(str(item.id), kind(int(item.mode)))
     if entry.id == _EMPTY_BLOB:
-        from pygit2.ffi import C  # an IndexEntry of pygit2 lacks its flags
+        from pygit2.ffi import C  # pygit2's IndexEntry does not have the flags
 
-        found = C.git_index_get_bypath(index._index, os.fsencode(item.path), 0)
-        if found.flags_extended & _INTENT_TO_ADD:
+        c_entry = C.git_index_get_bypath(index._index, os.fsencode(item.path), 0)
+        if c_entry.flags_extended & _INTENT_TO_ADD:
             return None
     return entry
 
 
 def _index_class() -> type[pygit2.Index]:
-    """pygit2's Index, whose destructor prints an error to stderr when opening failed, without that."""
+    """pygit2's Index without an error on stderr: the destructor of the original prints one after opening failed."""
     import pygit2
 
     class QuietIndex(pygit2.Index):

@@ -1,7 +1,7 @@
-"""Reading git repositories: blob ids, the staged tree, commits, ignore rules, and the last change of each path.
+"""A git repository: commits, branches, the history and last change of paths, diffs, merges, and ignored paths.
 
-It uses libgit2, not the git program. Errors become :class:`GitError`, with what could not be read and the next step.
-The library is imported on first use.
+It uses libgit2, not the git program. Errors become :class:`GitError`, which names what could not be read and the next
+step. The library is imported at its first use.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def distance(folder: Path, commit: str) -> int | None:
-    """Number of commits that HEAD of the repository of ``folder`` has after ``commit`` (40 hex digits); None when it is
-    not an ancestor, or unknown."""
+    """The number of commits between ``commit`` (40 hex digits) and HEAD of the repository of ``folder``; None if it is
+    not an ancestor of HEAD, or unknown."""
     try:
         repository = Repository.discover(folder)
         nearest = repository.nearest([commit]) if repository else None
@@ -39,23 +39,27 @@ def distance(folder: Path, commit: str) -> int | None:
 
 
 MAX_COMMITS = 2000
-"""Commits that are searched for the end of a file."""
+"""So many commits are searched for the removal of a file."""
 MAX_RENAMES = 5
-"""Renames of one file that are followed."""
+"""So many renames of one file are followed."""
 
 
 class Repository:
-    """A repository with a work tree. A linked worktree and a submodule are repositories too. Not thread-safe.
+    """A repository with a work tree; also a linked worktree, or a submodule. Not thread-safe.
 
-    ``root``: the work tree. ``git_dir``: its git folder. ``common_dir``: the folder that linked worktrees share. All
-    are absolute, without symlinks. ``staging``: its index.
+    - ``root``: the work tree.
+    - ``git_dir``: its git folder.
+    - ``common_dir``: the git folder that linked worktrees share.
+    - ``staging``: git's index.
+
+    The folders are absolute paths without symlinks.
     """
 
     def __init__(self, handle: pygit2.Repository, root: Path) -> None:
         self._git = handle
         self.root = root
         self.git_dir = Path(os.path.realpath(handle.path))
-        # A linked worktree names in this file the folder that has the objects and the configuration.
+        # In a linked worktree, this file names the folder with the objects and the configuration.
         shared = _text(self.git_dir / "commondir")
         self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
         self._trees = Trees(lambda tree: handle[tree].read_raw())
@@ -65,11 +69,12 @@ class Repository:
     def discover(cls, path: Path) -> Repository | None:
         """The repository that contains ``path``, which need not exist; None outside a repository.
 
-        Raises :class:`GitError` for one that cannot be read: broken, owned by another user, or with SHA-256 ids.
+        Raises :class:`GitError` if the repository cannot be read: it is broken, another user owns it, or it has SHA-256
+        ids.
         """
         where = Path(os.path.realpath(path))
-        # By hand: for a folder in which it finds none, libgit2 does not say which one was broken. As in git, a ceiling
-        # does not hold for the folder itself.
+        # Not by libgit2, whose search does not tell which repository was broken. As in git, a ceiling does not apply to
+        # the folder itself.
         limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
         ceilings = {os.path.realpath(limit) for limit in limits if limit}
         broken: Path | None = None
@@ -80,7 +85,7 @@ class Repository:
             if mark.is_file() or (mark / "HEAD").exists():
                 return cls(open_repository(folder), folder)
             if folder.name == ".git" and (folder / "HEAD").exists():
-                return None  # a repository's own folder has no work tree
+                return None  # the git folder itself has no work tree
             if broken is None and mark.is_dir() and any(mark.iterdir()):
                 broken = mark
         if broken is not None:
@@ -97,11 +102,11 @@ class Repository:
 
     @cached_property
     def composes_names(self) -> bool:
-        """Whether git stores names in NFC, also where the file system does not (macOS)."""
+        """Whether git stores names composed (NFC), also if the file system does not, as on macOS."""
         return self._is_set("core.precomposeunicode")
 
     def _is_set(self, key: str) -> bool:
-        """A key of git's configuration that is true or false."""
+        """Whether a boolean key of git's configuration is true."""
         with failures("The configuration cannot be read"):
             return key in self._git.config and self._git.config.get_bool(key)
 
@@ -113,7 +118,7 @@ class Repository:
             return None if self._git.head_is_unborn else str(self._git.head.target)
 
     def resolve(self, revision: str) -> str:
-        """The commit id for a branch, tag, id or expression such as ``HEAD~2``. Raises :class:`SourceError`."""
+        """The commit id of a branch, tag, id or expression such as ``HEAD~2``. Raises :class:`SourceError`."""
         import pygit2
 
         try:
@@ -132,7 +137,8 @@ class Repository:
         return (self.common_dir / "shallow").exists()
 
     def branch(self, name: str) -> str | None:
-        """The commit of a branch: a local one, ``origin/main``, or ``main`` of origin; None without such a branch."""
+        """The commit of a branch: of a local one, or of origin, named ``main`` or ``origin/main``; None if there is no
+        such branch."""
         return self._first_commit(f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}")
 
     def default_branch(self) -> str | None:
@@ -146,38 +152,39 @@ class Repository:
                     reference = self._git.references.get(name)
                     if reference is not None:
                         return str(reference.resolve().target)
-                except (KeyError, ValueError):  # an invalid name, or origin/HEAD names a branch that was pruned
+                except (KeyError, ValueError):  # an invalid name, or origin/HEAD still names a pruned branch
                     continue
         return None
 
     def merge_base(self, first: str, second: str) -> str | None:
-        """The best common ancestor of two commits; None when this clone has none."""
+        """The best common ancestor of two commits; None if this clone has none."""
         with failures("The history cannot be read"):
             base = self._git.merge_base(first, second)
             return None if base is None else str(base)
 
     def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, str, tuple[object, ...]]]:
-        """(author's name, root tree, what is at each of ``paths`` in it) of commits along the first parents from
-        ``start`` back, ``limit`` at most. What is at a path is its object's id, None for nothing; ``""`` is the root
+        """At most ``limit`` commits from ``start`` back along the first parents, as (author's name, id of the root
+        tree, ids of the objects at ``paths``). The id is None if there is no object at a path. ``""`` is the root
         itself.
 
-        Of a shallow clone, those commits that it has.
+        In a shallow clone the commits end earlier.
         """
         with failures("The history cannot be read"):
             for commit in self._first_parents(start, limit):
                 yield commit.author.name, str(commit.tree_id), tuple(_at(commit.tree, path) for path in paths)
 
     def changed(self, old: object, new: object) -> set[str]:
-        """The paths in the folder ``new`` that are not in ``old``, or have another content there. Both are ids as
-        :meth:`steps` gives them; of anything but a folder, nothing."""
+        """The paths that the folder ``new`` has and ``old`` has not, or has with another content. Both are ids from
+        :meth:`steps`. There are none if ``new`` is no folder."""
         with failures("The history cannot be read"):
             return self._trees.changed(None if old is None else str(old), None if new is None else str(new))
 
     def patch(self, base: str | None, *, staged: bool = False, max_bytes: int) -> str:
-        """The unified diff from a commit to the work tree, or to what is ``staged``; as ``git diff``, with renames.
+        """The unified diff from a commit to the work tree or, with ``staged``, to the staged tree; as ``git diff``,
+        with renames.
 
-        ``base``: None for the empty tree, before the first commit. After ``max_bytes`` further files are left out.
-        """
+        ``base``: None for the empty tree, before the first commit. After ``max_bytes`` the remaining files are left
+        out."""
         import pygit2
         from pygit2.enums import DiffOption
 
@@ -188,8 +195,8 @@ class Repository:
             root = self._git.TreeBuilder().write() if base is None else self._commit(base)[2]
             tree = self._git[root].peel(pygit2.Tree)
             diff = tree.diff_to_index(self.staging.current(), flags)
-            if not staged:  # as git does: a file that is staged or committed since counts, and no other new one
-                self._git.index.read()  # libgit2 keeps what it has read
+            if not staged:  # as in git, new files count only if they are staged or committed since
+                self._git.index.read()  # libgit2 has a cache
                 diff.merge(self._git.index.diff_to_workdir(flags))
             diff.find_similar()
             parts: list[str] = []
@@ -205,8 +212,8 @@ class Repository:
         return "".join(parts)
 
     def subjects(self, head: str, base: str, limit: int) -> list[str]:
-        """The first lines of the messages of commits along the first parents from ``head`` back to ``base``, which is
-        left out; ``limit`` at most."""
+        """The first lines of commit messages along the first parents, from ``head`` back to ``base``, which is left
+        out; at most ``limit``."""
         subjects: list[str] = []
         with failures("The history cannot be read"):
             for commit in self._first_parents(head, limit):
@@ -216,7 +223,8 @@ class Repository:
         return subjects
 
     def short(self, commit: str) -> str:
-        """The shortest unique form of an id, as git prints it; seven digits for a commit that is not in this clone."""
+        """The shortest unique form of a commit id, as git prints it; seven digits if the commit is not in this
+        clone."""
         with failures(f"The commit {commit[:12]} cannot be read"):
             git_object = self._git.get(commit)
             return commit[:7] if git_object is None else str(git_object.short_id)
@@ -227,8 +235,8 @@ class Repository:
             return self._commit(commit)[0]
 
     def nearest(self, commits: Iterable[str]) -> tuple[str, int] | None:
-        """Of these commits (40 hex digits), the nearest ancestor of HEAD, and the number of commits that HEAD has after
-        it; None when this clone has none of them as an ancestor."""
+        """The commit that is the nearest ancestor of HEAD, and the number of commits after it; None if this clone has
+        none of the ``commits`` (40 hex digits) as an ancestor."""
         head, best = self.head(), None
         with failures("The history cannot be read"):
             for commit in commits:
@@ -239,7 +247,7 @@ class Repository:
         return best
 
     def tree(self, revision: str, prefix: str) -> dict[str, Entry]:
-        """The files of a folder in a commit: path relative to ``prefix`` -> entry; empty without the folder.
+        """The files of a folder in a commit: path relative to ``prefix`` -> entry; empty if there is no such folder.
 
         Bytes of names that are not UTF-8 become surrogate escapes.
         """
@@ -255,11 +263,11 @@ class Repository:
             return self._trees.folder(self._commit(revision)[2], folder) is not None
 
     def entry(self, path: str, revision: str | None = None) -> Entry | None:
-        """The staged entry, or that of a commit, at a path relative to ``root``; None without one."""
+        """The staged entry at a path relative to ``root``, or the entry in a commit; None if there is none."""
         return self.entries([path], revision)[path]
 
     def entries(self, paths: Collection[str], revision: str | None = None) -> dict[str, Entry | None]:
-        """As :meth:`entry`, for several paths."""
+        """Path -> result of :meth:`entry`."""
         if revision is not None:
             with failures(f"The tree of {revision[:12]} cannot be read"):
                 root = self._commit(revision)[2]
@@ -271,7 +279,7 @@ class Repository:
             return self._git[blob].read_raw()
 
     def link_target(self, entry: Entry | None) -> str | None:
-        """Where a link leads, as it is written; None for what is no link."""
+        """The text of a link, its target; None if the entry is no link."""
         if entry is None or entry.kind != "symlink":
             return None
         return self.read_blob(entry.id).decode("utf-8", "surrogateescape")
@@ -279,12 +287,13 @@ class Repository:
     def last_modified(
         self, paths: Collection[str], prefix: str, known: KnownTimes, since: str | None, revision: str | None = None
     ) -> dict[str, str]:
-        """Path -> ISO 8601 UTC time of the last commit that changed it, as ``git log -1 -- path`` from ``revision``.
+        """Path -> time (ISO 8601, UTC) of the last commit that changed it, as in ``git log -1 -- path`` from
+        ``revision``. Paths that are not in the commit are left out.
 
-        ``paths`` and the keys of ``known`` are relative to ``prefix``. ``known``: path -> (blob id, time) in an index
-        that was built at commit ``since``. It makes the walk shorter and does not change the result, except in a
-        shallow clone, which lacks this history. Paths that are not in the commit are left out. ``revision``: HEAD by
-        default.
+        - ``paths`` and the keys of ``known`` are relative to ``prefix``.
+        - ``known``: path -> (blob id, time) in an index that was built at the commit ``since``. It makes the walk
+          shorter and does not change the result, except in a shallow clone, which has no older history.
+        - ``revision``: HEAD by default.
         """
         head = revision or self.head()
         if head is None or not paths:
@@ -294,7 +303,7 @@ class Repository:
         trusted: dict[str, int] = {}
         for path in present:
             blob, time = known.get(path, ("", ""))
-            if blob == entries[path].id:  # else it was edited since, and has another time
+            if blob == entries[path].id:  # else the page was edited since, and has another time
                 trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
         boundary = set((_text(self.common_dir / "shallow") or "").split())
         with failures("The history cannot be read"):
@@ -308,11 +317,11 @@ class Repository:
         return {path: timestamp(seconds) for path, seconds in times.items()}
 
     def successors(self, paths: Collection[str]) -> dict[str, str]:
-        """Path -> where its file is in the work tree, renamed as ``git log --follow`` sees it; ``""`` where it was
-        deleted. New files count before they are added to git.
+        """Path -> present path of a file in the work tree, after renames that ``git log --follow`` finds; ``""`` if the
+        file was deleted.
 
-        Paths that the last :data:`MAX_COMMITS` commits did not have are left out. ``paths`` start from ``root``.
-        """
+        A renamed file counts even if it is not added to git yet. Paths that none of the last :data:`MAX_COMMITS`
+        commits had are left out. ``paths`` start from ``root``."""
         head = self.head()
         if head is None or not paths:
             return {}
@@ -321,66 +330,67 @@ class Repository:
             present: dict[str, str] = {}
             for path, new in moves.items():
                 for _ in range(MAX_RENAMES):  # the new file may have been renamed since
-                    if not new or self._has(new):
+                    if not new or self._is_in_work_tree(new):
                         break
                     new = self._last_moves(head, {new}).get(new, "")
-                present[path] = new if new and self._has(new) else ""
+                present[path] = new if new and self._is_in_work_tree(new) else ""
             return present
 
-    def _has(self, path: str) -> bool:
-        """Whether the work tree has a file, or would have it if it were no sparse checkout."""
+    def _is_in_work_tree(self, path: str) -> bool:
+        """Whether the work tree has a file, or would have it in a checkout that is not sparse."""
         is_here = os.path.lexists(self.root / path)
         return is_here or (self._is_set("core.sparsecheckout") and self.entry(path) is not None)
 
     def _last_moves(self, head: str, paths: set[str]) -> dict[str, str]:
-        """Path -> the file that the change which removed it has instead, ``""`` for none. The work tree comes first."""
+        """Path of a removed file -> its new path in the change that removed it; ``""`` if that change has none. Changes
+        in the work tree come before commits."""
         from pygit2.enums import DiffFind, DiffOption
 
         entries = self._trees.entries(self._commit(head)[2], paths)
-        gone = {path for path, entry in entries.items() if entry and not self._has(path)}
+        gone = {path for path, entry in entries.items() if entry and not self._is_in_work_tree(path)}
         moves: dict[str, str] = {}
-        if gone:  # only then: to find renames, git compares the texts of all files that came and went
+        if gone:  # only then, because finding renames compares the texts of all added and removed files
             self._ensure_readable_rules()
             new_files = DiffOption.INCLUDE_UNTRACKED | DiffOption.RECURSE_UNTRACKED_DIRS
             diff = self._git.diff(head, flags=new_files)
-            moves |= _renamed(gone, diff, DiffFind.FIND_RENAMES | DiffFind.FIND_FOR_UNTRACKED)
+            moves |= _renames(gone, diff, DiffFind.FIND_RENAMES | DiffFind.FIND_FOR_UNTRACKED)
         paths = paths - gone
         for number, commit in enumerate(self._git.walk(head)):
             if number >= MAX_COMMITS or not paths:
                 break
             if not commit.parents or commit.parents[0].tree_id == commit.tree_id:
-                continue  # it removed nothing
+                continue  # this commit removed nothing
             before, after = str(commit.parents[0].tree_id), str(commit.tree_id)
             old, new = self._trees.entries(before, paths), self._trees.entries(after, paths)
             gone = {path for path in paths if old[path] and not new[path]}
             if gone:
-                moves |= _renamed(gone, self._git.diff(commit.parents[0], commit), DiffFind.FIND_RENAMES)
+                moves |= _renames(gone, self._git.diff(commit.parents[0], commit), DiffFind.FIND_RENAMES)
                 paths = paths - gone
         return moves
 
     def merge(
         self, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str], prefix: str = "."
     ) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Merge three states of the folder ``prefix`` (path in it -> blob id) as git does; the result, and the paths
-        with a conflict.
+        """Merge three states of the folder ``prefix`` as git does. Each state is path in it -> blob id. Returns the
+        merged state, and the paths with a conflict.
 
-        Renames are followed, and ``merge=union`` in ``.gitattributes`` counts. Texts that changed on both sides in
-        different places are combined to new blobs, which are written to the repository. For a path with a conflict, or
-        with missing blobs, one side is used.
+        Renames are followed, and ``merge=union`` in ``.gitattributes`` is obeyed. A text that changed on both sides in
+        different places becomes a new blob, which is written to the repository. For a path with a conflict or with
+        missing blobs, one side is used.
         """
         import pygit2
 
         head = start_of(prefix)  # attributes are for whole paths
         sides = {path: (base.get(path), ours.get(path), theirs.get(path)) for path in {*base, *ours, *theirs}}
         merged = {path: ids[0] for path, ids in sides.items() if ids[0] and len(set(ids)) == 1}
-        # git merges only what differs: a page that is the same on all sides need not be in this repository.
-        moved = {path: ids for path, ids in sides.items() if path not in merged}
+        # A page that is the same on all sides needs no merge, and need not be in this repository.
+        differing = {path: ids for path, ids in sides.items() if path not in merged}
         with failures("The pages cannot be merged"):
-            present = {item for ids in moved.values() for item in ids if item is None or item in self._git}
+            present = {item for ids in differing.values() for item in ids if item is None or item in self._git}
 
             def tree(side: int) -> pygit2.Oid:
                 index = pygit2.Index()
-                for path, ids in sorted(moved.items()):
+                for path, ids in sorted(differing.items()):
                     blob = ids[side]
                     if blob is not None and present.issuperset(ids):
                         index.add(pygit2.IndexEntry(head + path, pygit2.Oid(hex=blob), pygit2.enums.FileMode.BLOB))
@@ -388,25 +398,25 @@ class Repository:
 
             merged_index = self._git.merge_trees(tree(0), tree(1), tree(2))
             sides_in_conflict = (side for item in merged_index.conflicts or () for side in item if side is not None)
-            torn = {side.path.removeprefix(head) for side in sides_in_conflict}
+            conflicts = {side.path.removeprefix(head) for side in sides_in_conflict}
             entries = {item.path.removeprefix(head): str(item.id) for item in merged_index}
-            merged |= {path: blob for path, blob in entries.items() if path not in torn}
-        for path, (before, own, other) in moved.items():
-            if path in torn or not present.issuperset((before, own, other)):
-                if path not in torn and own == before and other in present:
+            merged |= {path: blob for path, blob in entries.items() if path not in conflicts}
+        for path, (before, own, other) in differing.items():
+            if path in conflicts or not present.issuperset((before, own, other)):
+                if path not in conflicts and own == before and other in present:
                     chosen = other
-                elif path not in torn and other in (before, own):
+                elif path not in conflicts and other in (before, own):
                     chosen = own
                 else:
-                    torn.add(path)
+                    conflicts.add(path)
                     chosen = own or (other if other in present else None)
                 if chosen is not None:
                     merged[path] = chosen
-        return merged, tuple(sorted(torn))
+        return merged, tuple(sorted(conflicts))
 
     def merge_texts(self, base: str, ours: str, theirs: str, path: str) -> tuple[str, bool]:
-        """Merge three versions of a file as git does; the text with marks of conflicts, and whether it has none. The
-        versions are written to the repository as blobs."""
+        """Merge three versions of a file as git does. Returns the text with marks of conflicts, and whether there is no
+        conflict. The versions are written to the repository as blobs."""
         import pygit2
 
         with failures(f"{path} cannot be merged"):
@@ -419,7 +429,7 @@ class Repository:
         return result.contents, result.automergeable
 
     def configure(self, values: Mapping[str, str | None]) -> None:
-        """Set keys of the repository's configuration, for all its work trees; None removes one."""
+        """Set keys of the repository's configuration, for all its work trees. The value None removes a key."""
         import pygit2
 
         file = self.common_dir / "config"
@@ -434,14 +444,15 @@ class Repository:
     # --- index and work tree -----------------------------------------------------------------------
 
     def reload(self) -> None:
-        """Look again at git's index and at the files with ignore rules, for :meth:`is_ignored`."""
+        """Read git's index and the files with ignore rules again, for :meth:`is_ignored`."""
         self.staging.reload()
         self._ignore_rules.reload()
 
     def is_ignored(self, path: str) -> bool:
-        """Whether git ignores a path, relative to ``root``: a rule matches it, and it is not tracked. A folder (with a
-        trailing ``/``) must not contain tracked files. If git's index cannot be read, only the rules decide.
-        """
+        """Whether git ignores a path relative to ``root``: a rule matches it, and it is not tracked.
+
+        A folder has a trailing ``/``, and is ignored only if it has no tracked files. If git's index cannot be read,
+        only the rules decide."""
         if not path.endswith("/") and self.staging.holds(path):  # first, because it takes less time
             return False
         return self._ignore_rules.match(path) and not self.staging.holds(path)
@@ -458,24 +469,25 @@ class Repository:
 
     @cached_property
     def _shared_rules(self) -> tuple[Path, ...]:
-        """Files whose ignore rules hold for the whole work tree: the user's, then the repository's, which win."""
+        """Files with ignore rules for the whole work tree: the user's file, then the repository's, whose rules win."""
         own = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
         user = Path(self.configured("core.excludesfile") or f"{own}/git/ignore").expanduser()
         return self.root / user, self.common_dir / "info/exclude"
 
     def clean(self, path: str, data: bytes) -> bytes:
-        """The bytes of a work tree file as git stores them: with line endings as configuration and attributes say.
-        External filters (LFS) are not run, nor ``ident``."""
+        """The bytes of a file in the work tree as git stores them, with the line endings of configuration and
+        attributes. External filters such as LFS, and ``ident``, are not applied."""
         if b"\r\n" not in data:
-            return data  # looking the filters up is slower than hashing
+            return data  # reading the filters takes longer than hashing
         with failures(f"The filters of {path} cannot be read"):
-            # Only newer versions of libgit2 apply filters to bytes. All give the id of the filtered file.
+            # Only newer versions of libgit2 apply filters to bytes. All versions give the id of the filtered file.
             stored = str(self._git.hashfile(path))
         unix = data.replace(b"\r\n", b"\n")
         return unix if blob_id(unix) == stored else data
 
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
-        """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on, but the user's."""
+        """The files outside the folder ``prefix`` on which :meth:`is_ignored` and :meth:`clean` depend, existing or
+        not; without git's configuration of the user."""
         folders = [self.root]
         for part in Path(prefix).parts:
             folders.append(folders[-1] / part)
@@ -485,13 +497,13 @@ class Repository:
     # --- inner -------------------------------------------------------------------------------------
 
     def _ensure_readable_rules(self) -> None:
-        """Raise :class:`GitError` for ignore rules of the work tree that libgit2 would read without end."""
+        """Raise :class:`GitError` if the work tree has ignore rules that libgit2 would read in an endless loop."""
         self.reload()
         ensure_readable(self._shared_rules)
         for folder, folders, names in os.walk(self.root):
             head = start_of(Path(folder).relative_to(self.root).as_posix())
             folders[:] = [name for name in folders if name != ".git"]
-            with contextlib.suppress(GitError):  # of rules that are too long for us, and not for libgit2
+            with contextlib.suppress(GitError):  # our limit for the size of a file of rules is lower than libgit2's
                 folders[:] = [name for name in folders if not self.is_ignored(f"{head}{name}/")]
             if ".gitignore" in names:
                 ensure_readable([Path(folder, ".gitignore")])
@@ -507,7 +519,8 @@ class Repository:
             return value if isinstance(value, str) else None
 
     def _first_parents(self, start: str | None, limit: int) -> Iterator[pygit2.Commit]:
-        """The commits along the first parents from ``start`` back; of a shallow clone, those that it has."""
+        """At most ``limit`` commits from ``start`` back along the first parents. In a shallow clone they end
+        earlier."""
         import pygit2
 
         for _ in range(limit):
@@ -526,15 +539,15 @@ class Repository:
         return commit_object.commit_time, parents, str(commit_object.tree_id)
 
 
-def _renamed(gone: Collection[str], diff: pygit2.Diff, how: DiffFind) -> dict[str, str]:
-    """Path of ``gone`` -> the file that a change has instead, ``""`` for none."""
+def _renames(gone: Collection[str], diff: pygit2.Diff, how: DiffFind) -> dict[str, str]:
+    """Path in ``gone`` -> new path in the diff; ``""`` if there is none."""
     diff.find_similar(how)
-    renames = {each.old_file.path: each.new_file.path for each in diff.deltas if each.status_char() == "R"}
+    renames = {delta.old_file.path: delta.new_file.path for delta in diff.deltas if delta.status_char() == "R"}
     return {path: renames.get(path, "") for path in gone}
 
 
 def _at(tree: pygit2.Tree, path: str) -> object:
-    """The id of the file or folder at a path of a root tree; None where there is none."""
+    """The id of the file or folder at a path of a root tree; None if there is none."""
     if not path:
         return tree.id
     try:
@@ -544,7 +557,7 @@ def _at(tree: pygit2.Tree, path: str) -> object:
 
 
 def _text(file: Path) -> str | None:
-    """The text of a file of the git folder; None without the file."""
+    """The text of a file in the git folder; None if there is no such file."""
     try:
         return file.read_text("utf-8")
     except FileNotFoundError:

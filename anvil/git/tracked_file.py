@@ -17,13 +17,14 @@ from anvil.system import installation, safe_files
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
 _MAX_POINTER_BYTES = 1024
-"""The limit of a pointer file, by the specification of Git LFS."""
+"""The largest pointer file, by the specification of Git LFS."""
 
 
 class TrackedIndex:
-    """The index file at a path of the work tree, in git.
+    """The index file at a path of the work tree, as git has it.
 
-    Raises :class:`SourceError` outside a repository, and when the documents are in another one, such as a submodule.
+    Raises :class:`SourceError` outside a repository, and if the documents are in another repository, such as a
+    submodule.
     """
 
     def __init__(self, index: Path, docs: Path) -> None:
@@ -32,8 +33,8 @@ class TrackedIndex:
         repository = Repository.discover(index.parent)
         if repository is None:
             raise SourceError(f"{index} is not in a git repository. Keep it in that of its pages, or run 'git init'.")
-        around = Repository.discover(docs)
-        if around is None or around.root != repository.root:
+        docs_repository = Repository.discover(docs)
+        if docs_repository is None or docs_repository.root != repository.root:
             raise SourceError(
                 f"{docs} and {index} are in different repositories, so no commit has both. "
                 "Keep the index in the repository of the documents, and run the hook there."
@@ -44,7 +45,7 @@ class TrackedIndex:
         """Relative to the repository's root, POSIX."""
 
     def adding(self) -> str:
-        """A message: how to get the index into the next commit."""
+        """The message how to add the index to the next commit."""
         if not self.ignored:
             return f"Run: {self._git('add')}"
         if self.index.parent == self.docs / INDEX_FOLDER:
@@ -52,7 +53,7 @@ class TrackedIndex:
         return f"Git ignores it: '{self._git('check-ignore', '-v')}' names the rule to remove."
 
     def _git(self, *words: str) -> str:
-        """A command of git about the index, for the working folder."""
+        """A git command with the index as its last argument, relative to the working folder."""
         return installation.line(["git", *words, Path(os.path.relpath(self.index)).as_posix()])
 
     @property
@@ -63,12 +64,12 @@ class TrackedIndex:
     def _track_command(self) -> str:
         """The command that makes git track an index at its default place."""
         folder = os.path.relpath(self.docs)
-        named = [] if folder == "docs" else ["--docs", folder]
-        return installation.line([*installation.typed(), "init", *named, "--commit-index"])
+        docs_option = [] if folder == "docs" else ["--docs", folder]
+        return installation.line([*installation.user_command(), "init", *docs_option, "--commit-index"])
 
     def _building(self) -> str:
-        """A message: what to do when there is no index, neither in git nor as a file."""
-        build = installation.line([*installation.typed(), "build", "--staged"])
+        """The message what to do if there is no index, neither in git nor as a file."""
+        build = installation.line([*installation.user_command(), "build", "--staged"])
         folder = self.index.parent
         if folder == self.docs / INDEX_FOLDER and not (folder / ".gitignore").exists():  # a build adds a .gitignore
             add = installation.line(["git", "add", os.path.relpath(folder)])
@@ -79,22 +80,22 @@ class TrackedIndex:
         return f"Build it with '{build}', and the options of the hook if it has any. {self.adding()}"
 
     def is_staged(self) -> bool:
-        """Whether the file in the work tree is the staged one."""
+        """Whether the file in the work tree has the staged content."""
         entry = self.repository.entry(self.path)
         return entry is not None and entry.kind == "file" and self._is_file(entry.id)
 
     @contextmanager
     def file(self, revision: str | None = None) -> Iterator[Path]:
-        """The staged index, or that of a commit, as a file. Raises :class:`ArtifactError`.
+        """The staged index or the index in a commit, as a file. Raises :class:`ArtifactError`.
 
-        If the file in the work tree is the same, it is that file, else a temporary copy.
+        It is the file in the work tree if that has the same content, else a temporary copy.
         """
         where = f"in the commit {revision}" if revision is not None else "staged"
         blob = self._blob(where, None if revision is None else self.repository.resolve(revision))
         if self._is_file(blob):
             yield self.index
             return
-        # SQLite opens files only, and what git has is in an object, or in the folder of Git LFS under another name.
+        # SQLite opens only files. Git has the index in an object, or under another name in the folder of Git LFS.
         data = self._content(blob)
         with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
             copy = Path(folder, self.index.name)
@@ -112,7 +113,7 @@ class TrackedIndex:
             step = self.adding() if self.index.is_file() else self._building()
             raise ArtifactMissing(f"{self.path} is not in the commit. {step}")
         if entry.kind == "conflict":
-            build = installation.line([*installation.typed(), "build", "--staged"])
+            build = installation.line([*installation.user_command(), "build", "--staged"])
             raise ArtifactRejected(
                 f"{self.path} is in conflict. Run '{build}', with the options of the hook if it has any, then "
                 f"'{self._git('add')}'."
@@ -122,29 +123,29 @@ class TrackedIndex:
         return entry.id
 
     def _is_file(self, blob: str) -> bool:
-        if not self.index.is_file():  # a pipe would be waited for
+        if not self.index.is_file():  # reading a pipe would block
             return False
         try:
-            # Block by block, and not by objects.blob_id: an index may be larger than the memory.
+            # Read in blocks, and not by objects.blob_id(), because an index may be larger than the memory.
             header = b"blob %d\0" % self.index.stat().st_size
             if safe_files.hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:
                 return True
-            pointed = self._pointed(blob)
-            return pointed is not None and safe_files.sha256(self.index) == pointed
+            lfs_sha256 = self._lfs_sha256(blob)
+            return lfs_sha256 is not None and safe_files.sha256(self.index) == lfs_sha256
         except OSError:
             return False
 
-    def _pointed(self, blob: str) -> str | None:
-        """The SHA-256 in a Git LFS pointer; None when the blob is not a pointer."""
+    def _lfs_sha256(self, blob: str) -> str | None:
+        """The SHA-256 in a pointer file of Git LFS; None if the blob is no pointer file."""
         data = self.repository.read_blob(blob)
         match = _POINTER.match(data) if len(data) <= _MAX_POINTER_BYTES else None
         return match[1].decode() if match else None
 
     def _content(self, blob: str) -> bytes:
-        pointed = self._pointed(blob)
-        if pointed is None:
+        sha256 = self._lfs_sha256(blob)
+        if sha256 is None:
             return self.repository.read_blob(blob)
-        stored = self.repository.common_dir / "lfs" / "objects" / pointed[:2] / pointed[2:4] / pointed
+        stored = self.repository.common_dir / "lfs" / "objects" / sha256[:2] / sha256[2:4] / sha256
         try:
             return stored.read_bytes()
         except OSError:

@@ -252,7 +252,7 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
     """Pairs of similar sections in ``fresh`` pages. Adds to ``notes`` what could not be compared."""
     vectors = None if reader is None else content_health.compared_vectors(reader)
     pairs = content_health.near_duplicates(vectors, MAX_PAIRS)
-    build = installation.line([*installation.typed(), "build"])
+    build = installation.line([*installation.user_command(), "build"])
     if pairs is None:
         notes.append(NO_INDEX.format(build=build) if reader is None else NO_VECTORS)
         return ()

@@ -1,7 +1,7 @@
-"""A child process that runs a module of Anvil, and the protocol of its two pipes.
+"""Child processes that run a module of Anvil, the protocol of their pipes, and a time limit for them.
 
-A message is one line of JSON, an object. When the object has the key ``bytes``, so many bytes of data follow the line.
-The parent uses :class:`ChildProcess`; the module's ``main()`` starts with :func:`take_over_pipes`.
+A message is a JSON object in one line. If it has the key ``bytes``, so many bytes of data follow the line. The parent
+uses :class:`ChildProcess`; ``main()`` of the module starts with :func:`take_over_pipes`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anvil.formats.data_formats import json_object
 
 
 def write_message(pipe: IO[bytes], message: Mapping[str, Any], data: bytes | None = None) -> None:
-    """Send a message, with data after it. Raises :class:`OSError` when the pipe is closed."""
+    """Send a message and, after it, ``data``. Raises :class:`OSError` if the pipe is closed."""
     if data is not None:
         message = {**message, "bytes": len(data)}
     pipe.write(json.dumps(message).encode() + b"\n" + (data or b""))
@@ -29,7 +29,8 @@ def write_message(pipe: IO[bytes], message: Mapping[str, Any], data: bytes | Non
 
 
 def take_over_pipes() -> tuple[Iterator[dict[str, Any]], BinaryIO]:
-    """In the child: the parent's messages, and the pipe for answers. Output of libraries is discarded from now on."""
+    """The parent's messages, and the pipe for answers. Called in the child. From then on, the standard streams are
+    discarded, so that no output of a library gets into the answers."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -38,9 +39,10 @@ def take_over_pipes() -> tuple[Iterator[dict[str, Any]], BinaryIO]:
 
 
 class ChildProcess:
-    """A process that runs ``main()`` of a module. It is the leader of a session, so no keyboard interrupt reaches it.
+    """A process that runs ``main()`` of a module. It leads a session of its own, so no keyboard interrupt reaches it.
 
-    Methods raise :class:`OSError`, :class:`EOFError` or :class:`ValueError` when the child is gone or sends nonsense.
+    Methods raise :class:`OSError`, :class:`EOFError` or :class:`ValueError` if the child has ended or sends an invalid
+    message.
     """
 
     def __init__(self, module: str, *arguments: str, env: Mapping[str, str]) -> None:
@@ -62,19 +64,19 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The process id, which is also that of its process group."""
+        """The id of the process, and of its process group."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """As :meth:`subprocess.Popen.poll`; None while it runs."""
+        """The exit code; None while the process runs."""
         return self._process.poll()
 
     def send(self, message: Mapping[str, Any]) -> None:
         write_message(self._stdin, message)
 
     def receive(self, max_line_bytes: int, max_data_bytes: int | None = None) -> tuple[dict[str, Any], bytes | None]:
-        """The next message and its data; None when it has no data."""
+        """The next message, and its data or None."""
         line = self._stdout.readline(max_line_bytes)
         if not line:
             raise EOFError("the process ended")
@@ -92,17 +94,17 @@ class ChildProcess:
         return message, data
 
     def wait(self, timeout_s: float) -> int | None:
-        """The exit code, or None when it still runs after ``timeout_s`` seconds."""
+        """The exit code; None if the process still runs after ``timeout_s`` seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
         return self._process.poll()
 
     def terminate(self) -> None:
-        """Ask it to end, with SIGTERM where there are signals."""
+        """Ask the process to end, by SIGTERM on systems that have signals."""
         self._process.terminate()
 
     def close(self, timeout_s: float) -> None:
-        """Close the pipes, give it ``timeout_s`` seconds to end, and kill what still runs."""
+        """Close the pipes, wait up to ``timeout_s`` seconds for the end, then kill the process and its children."""
         self._close_pipes()
         try:
             self.wait(timeout_s)
@@ -110,7 +112,7 @@ class ChildProcess:
             self.kill()
 
     def kill(self) -> None:
-        """Kill it and all processes that it started. A second call does nothing."""
+        """Kill the process and all processes that it started. A second call does nothing."""
         if not self._killed:
             self._killed = True
             kill_session(self._process)
@@ -119,12 +121,12 @@ class ChildProcess:
 
     def _close_pipes(self) -> None:
         for pipe in (self._stdin, self._stdout):
-            with contextlib.suppress(OSError):  # data that a dead process did not read
+            with contextlib.suppress(OSError):  # the process ended without reading all data
                 pipe.close()
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that leads a session, and all that it started. On Windows, the process alone."""
+    """Kill a process that leads a session, and all processes that it started; on Windows only the process itself."""
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -133,7 +135,8 @@ def kill_session(process: subprocess.Popen[bytes]) -> None:
 
 
 class Watchdog:
-    """Kills a child that spends more than ``timeout_s`` seconds within the ``with`` blocks of this object, in sum."""
+    """Kills a child after ``timeout_s`` seconds. Only time inside ``with`` blocks of this object counts, all
+    together."""
 
     def __init__(self, child: ChildProcess, timeout_s: float) -> None:
         self._child, self._left_s = child, timeout_s

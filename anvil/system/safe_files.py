@@ -1,8 +1,7 @@
-"""Reads and writes of files in folders that other people control, such as a checkout: regular files only, and whole;
-and the user's own folders, for caches and data.
+"""Safe reads and writes of files, in folders that other people control; and the user's folders for caches and data.
 
-A name that Anvil reads or writes can be planted there as a pipe, which would be waited for, as a link to a device
-without end, or as a link to a file outside. So reads have a limit, and a write replaces or refuses a link.
+In a checkout, somebody can have put a pipe in the place of a file, which would block a read; or a link to an endless
+device, or to a file outside. So only regular files are read, up to a limit, and a write replaces or refuses a link.
 """
 
 from __future__ import annotations
@@ -20,17 +19,21 @@ from anvil.errors import BuildError, ConfigError
 
 MAX_BYTES = 10_000_000
 """Bytes of the largest configuration file that is read."""
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without a writer
+# With O_NONBLOCK, opening a pipe does not wait for a writer.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
-# A link or a pipe may take the file's place after the check: neither is followed nor waited for. Not on Windows.
+# A link or a pipe may take the place of the file after the check. With these flags, which Windows does not have, a link
+# is not followed, and a pipe does not block.
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _RENAME_ATTEMPTS = 20 if os.name == "nt" else 1
 _RENAME_PAUSE_S = 0.1
 
 
 def data(path: Path, max_bytes: int = MAX_BYTES, *, follow: bool = True) -> bytes:
-    """The bytes of a file. ``follow``: also of one that a link leads to; never so on Windows, where a link is not
-    recognized. Raises :class:`OSError`, also for what is not a regular file and for one that is larger."""
+    """The bytes of a file. Raises :class:`OSError`, also if it is no regular file or has more than ``max_bytes``.
+
+    ``follow=False`` refuses a link, except on Windows, where links are not recognized.
+    """
     descriptor = os.open(path, _FLAGS if follow else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -42,12 +45,12 @@ def data(path: Path, max_bytes: int = MAX_BYTES, *, follow: bool = True) -> byte
 
 
 def reason(error: Exception) -> str:
-    """Why a file cannot be read, without its name."""
+    """The reason of an error, without the file's name."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> str:
-    """A message for a file or folder that cannot be written, with the next step."""
+    """The message that a file or folder cannot be written, with the next step."""
     is_full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
     step = "Free some space on its disk" if is_full else "Check its place and its permissions"
     return f"{os.fspath(path)} cannot be written: {reason(error)}. {step}, and try again."
@@ -55,7 +58,7 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise :class:`BuildError`, which has the next step, where ``path`` or a file in it cannot be written."""
+    """Turn :class:`OSError` from writing ``path`` or a file in it into :class:`BuildError`, with the next step."""
     try:
         yield
     except OSError as error:
@@ -63,21 +66,21 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
-    """The text of a UTF-8 file, without a byte order mark and with ``\\n`` at the end of its lines.
+    """The text of a UTF-8 file, without a byte order mark, and with ``\\n`` as the end of lines.
 
-    Raises :class:`OSError` as :func:`data` does, and :class:`UnicodeDecodeError`.
+    Raises :class:`OSError` like :func:`data`, and :class:`UnicodeDecodeError`.
     """
     decoded = data(path, max_bytes).decode("utf-8-sig", errors)
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def sha256(path: Path, opener: Callable[[str, int], int] | None = None) -> str:
-    """SHA-256 of a file of any size, hex. ``opener``: as of :func:`open`."""
+    """The SHA-256 of a file of any size, hex. ``opener``: see :func:`open`."""
     return hashed(path, hashlib.sha256(), opener)
 
 
 def hashed(path: Path, whole: hashlib._Hash, opener: Callable[[str, int], int] | None = None) -> str:
-    """Add a file of any size to a hash; the result, hex."""
+    """Add a file of any size to the hash ``whole``. Returns the hex digest."""
     with open(path, "rb", opener=opener) as file:
         while block := file.read(1 << 20):
             whole.update(block)
@@ -85,11 +88,11 @@ def hashed(path: Path, whole: hashlib._Hash, opener: Callable[[str, int], int] |
 
 
 def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush: bool = True) -> None:
-    """Write a whole file or nothing: to a new file next to it, which is flushed to the disk and renamed over it.
+    """Write a whole file or nothing: a new file beside it is written, flushed to the disk, and renamed over it.
 
-    Text is written as UTF-8 with ``\\n``. The mode of a file that exists is kept. ``replace``: a link or a pipe at
-    ``path`` is replaced by the file, instead of refused. ``flush=False``: it need not survive a loss of power.
-    Raises :class:`BuildError` for what is not a regular file, and :class:`OSError`.
+    Text is written as UTF-8 with ``\\n``. An existing file keeps its mode. ``replace``: a link or a pipe at ``path`` is
+    replaced instead of refused. ``flush=False``: the content may be lost when the power fails. Raises
+    :class:`BuildError` if there is something else than a regular file, and :class:`OSError`.
     """
     try:
         state = regular_file(path)
@@ -112,27 +115,30 @@ def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush
 
 
 def update_file(path: Path, content: bytes, *, replace: bool = False, flush: bool = True) -> None:
-    """:func:`write_file`, unless the file has this content: its time then stays, which other programs look at."""
+    """Call :func:`write_file`, unless the file has this content already. Then it keeps its time, by which other
+    programs notice changes."""
     try:
         is_same = not path.is_symlink() and data(path, len(content)) == content
-    except OSError:  # there is none, it is larger, or write_file() says what it is
+    except OSError:  # it is missing or larger, or write_file() refuses it
         is_same = False
     if not is_same:
         write_file(path, content, replace=replace, flush=flush)
 
 
 def put_file(path: Path, content: str | bytes, *, flush: bool = True) -> None:
-    """:func:`write_file`, with the folders that are missing. Raises :class:`BuildError`, which has the next step."""
+    """Create missing folders, and call :func:`write_file`. Raises :class:`BuildError`, with the next step."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, content, flush=flush)
-    except OSError as error:  # which may name the new file next to it
+    except OSError as error:  # the error may have the name of the temporary file, so ``path`` is named
         raise BuildError(unwritable(path, error)) from None
 
 
 def set_line(path: Path, line: str, *, present: bool) -> bool:
-    """Add a line at the end of a text file, or take it out; whether that changed the file. Other lines, and how lines
-    end, stay as they are; a file without any line is removed. Raises :class:`BuildError`."""
+    """Add a line at the end of a text file, or remove it. Returns whether that changed the file.
+
+    Other lines and the kind of line ends are kept. A file without lines is removed. Raises :class:`BuildError`.
+    """
     try:
         text = data(path).decode("utf-8", "surrogateescape")
     except FileNotFoundError:
@@ -146,14 +152,14 @@ def set_line(path: Path, line: str, *, present: bool) -> bool:
         text += (end if text and not text.endswith("\n") else "") + line + end
     else:
         text = "".join(other for other in text.splitlines(keepends=True) if other.rstrip("\r\n") != line)
-    put_file(path, text.encode("utf-8", "surrogateescape"))  # an empty one, too: it refuses a link
+    put_file(path, text.encode("utf-8", "surrogateescape"))  # also if it is removed below, because this refuses a link
     if not text:
         clear(path)
     return True
 
 
 def rename(source: Path, target: Path) -> None:
-    """:func:`os.replace`, repeated on Windows, which refuses it while another program reads ``target``."""
+    """Call :func:`os.replace`. It is repeated on Windows, which refuses it while another program reads ``target``."""
     for attempt in range(_RENAME_ATTEMPTS):
         try:
             os.replace(source, target)
@@ -165,20 +171,20 @@ def rename(source: Path, target: Path) -> None:
 
 
 def regular_file(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """The state of the regular file at ``path``, None without one.
+    """The stat of the regular file at ``path``; None if there is nothing.
 
     Raises :class:`BuildError` for a link, a folder, a pipe or a device.
     """
     try:
         state = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):  # the second: a folder on the way is a file
+    except (FileNotFoundError, NotADirectoryError):  # NotADirectoryError: a part of the path is a file
         return None
     _ensure_regular(path, state)
     return state
 
 
 def opener(path: str, flags: int) -> int:
-    """An ``opener`` for :func:`open` that opens regular files only. Raises as :func:`regular_file` does."""
+    """An ``opener`` for :func:`open` that opens only regular files. Raises the errors of :func:`regular_file`."""
     regular_file(path)
     descriptor = os.open(path, flags | _OPEN_FLAGS, 0o666)
     try:
@@ -190,7 +196,7 @@ def opener(path: str, flags: int) -> int:
 
 
 def clear(path: Path) -> None:
-    """Remove the file or link at ``path``, where a new file is to be made. Raises :class:`BuildError`."""
+    """Remove the file or link at ``path``, to make room for a new file. Raises :class:`BuildError`."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -198,7 +204,7 @@ def clear(path: Path) -> None:
 
 
 def ensure_inside_parent(folder: Path) -> None:
-    """Raise :class:`BuildError` when ``folder`` is a link to a place outside its parent folder."""
+    """Raise :class:`BuildError` if ``folder`` is a link that leads out of its parent folder."""
     if not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(folder.parent)):
         raise BuildError(
             f"{folder} is a link that leads out of {folder.parent}. Remove it, or name another place for the index."
@@ -213,15 +219,14 @@ def _ensure_regular(path: str | os.PathLike[str], state: os.stat_result) -> None
         )
 
 
-# --- folders of the user, by the conventions of each system; asking for one does not create it -----------------------
+# --- folders of the user, by the conventions of each system. These functions create none, except make_folder() -------
 
 
 def user_cache() -> Path:
-    """The user's cache folder: fetched indexes, names of checked ones, vectors, maps.
+    """The user's cache folder, with fetched indexes, the record of checked ones, vectors and maps.
 
-    What is in it is believed, so it must be this user's own. Where several users share the folder around it, the first
-    one has ``anvil`` and each other one ``anvil-UID``. Raises :class:`ConfigError` when that is another user's, too.
-    """
+    Its content is trusted, so it must belong to this user. If several users share the folder above it, the first one
+    has ``anvil`` and each other one ``anvil-UID``. Raises :class:`ConfigError` if that belongs to another user, too."""
     import platformdirs
 
     usual = Path(platformdirs.user_cache_dir("anvil", appauthor=False))
@@ -237,21 +242,21 @@ def user_cache() -> Path:
 
 
 def user_data() -> Path:
-    """The user's data folder: the library."""
+    """The user's data folder, with the library."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("anvil", appauthor=False))
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its parents where they are missing, for this user only. Raises :class:`OSError`."""
+    """Create a folder and its missing parents, for this user only. Raises :class:`OSError`."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def is_private(folder: Path) -> bool:
-    """Whether a folder is there, this user's, and writable by nobody else."""
+    """Whether a folder exists, belongs to this user, and nobody else can write to it."""
     try:
         state = folder.stat()
     except OSError:
@@ -260,13 +265,15 @@ def is_private(folder: Path) -> bool:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder is missing, or this user's and not writable by all. A group may write: a folder that is open to
-    one, as Kubernetes makes a volume, is meant to be shared. A link must be this user's, too."""
+    """Whether a folder is missing, or belongs to this user and not all users can write to it.
+
+    A group may write, because a folder that is open to a group, such as a volume of Kubernetes, is meant to be shared.
+    A link must belong to this user, too."""
     try:
         link = folder.lstat()
         state = folder.stat()
     except FileNotFoundError:
         return not folder.is_symlink() or folder.lstat().st_uid == os.geteuid()
     except OSError:
-        return True  # what cannot be looked at cannot be used either, and the use of it says why
+        return True  # it cannot be used, either, and that will raise an error with the reason
     return link.st_uid == state.st_uid == os.geteuid() and not state.st_mode & stat.S_IWOTH

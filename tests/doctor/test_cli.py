@@ -69,7 +69,7 @@ def call(*words: str) -> str:
 
 def shell(command: str, code: int = 0) -> str:
     """Run a command line as somebody who pastes it."""
-    for program in (call().strip(), installation.line(installation.spelled())):
+    for program in (call().strip(), installation.line(installation.own_command())):
         if command.startswith(f"{program} "):
             command = shlex.join(fork_server.command_line("anvil")) + command.removeprefix(program)
             break

@@ -28,18 +28,18 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_program_on_the_path_is_called_by_its_name(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(own.parent))
     assert (installation.script(), installation.on_path()) == (own, own)
-    assert installation.spelled() == ["anvil"]
+    assert installation.own_command() == ["anvil"]
 
 
 def test_one_that_is_not_is_spelled_out(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert installation.on_path() is None and installation.spelled() == [str(own)]
+    assert installation.on_path() is None and installation.own_command() == [str(own)]
 
 
 def test_without_a_program_python_runs_the_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "__main__.py")])
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
-    words = installation.spelled()
+    words = installation.own_command()
     assert words == [sys.executable, "-m", "anvil"]
     done = subprocess.run(
         [*words, "--version"], capture_output=True, text=True, check=True, cwd=installation.checkout()

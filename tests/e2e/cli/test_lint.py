@@ -55,7 +55,7 @@ def test_a_hook_names_the_program_of_its_environment(root: Path, monkeypatch: py
     monkeypatch.setenv("PRE_COMMIT", "1")
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     write(root / "docs/a.md", "# A\n")
-    command = installation.line([*installation.typed(), "build"])
+    command = installation.line([*installation.user_command(), "build"])
     assert command != "anvil build"
     assert program("lint", "docs", cwd=root).stdout.endswith(f"no index with vectors. Run '{command}'.\n")
 
