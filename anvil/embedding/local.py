@@ -1,8 +1,8 @@
-"""Embedding on this machine by a model in a folder, and the only module that imports onnxruntime and tokenizers.
+"""Embedding on this machine, by the bundled model or another ONNX model in a folder or from a model hub.
 
-The model runs on one text at a time, without padding or mask. So a vector depends on its text alone: the same text
-gives the same bits with any other texts and any number of threads. The model is loaded at its first use. Every method
-can be called from several threads.
+The model runs on one text at a time, without padding or mask. So a vector depends only on its text: the same text gives
+the same bits, whatever the other texts and the number of threads. The model is loaded at its first use. All methods can
+be called from several threads. No other module imports onnxruntime or tokenizers.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ Outcome = TypeVar("Outcome")
 BUNDLED = Path(__file__).parent / "model"
 Pooling = Literal["mean", "cls", "none"]
 MAX_TOKEN_CHARACTERS = 64
-"""Assumed length of a query's longest token, so that a very long text is not tokenized whole."""
+"""The assumed length of the longest token, by which a very long query is cut before it is tokenized."""
 MAX_QUERY_WINDOWS = 8
-"""About 2,000 tokens of the bundled model; the rest of a query is not read."""
+"""Windows of a query that are read: about 2,000 tokens with the bundled model."""
 FETCH_AGAIN = "Fetch the model's files again; 'anvil doctor' has the command for the bundled one."
 
 QUIET = {"ORT_DISABLE_TELEMETRY": "1"}
-"""Environment variables: without them, onnxruntime 1.29 and later sends telemetry over the network."""
+"""Environment variables without which onnxruntime, from version 1.29 on, sends telemetry over the network."""
 
 
 class LocalProvider:
@@ -63,54 +63,55 @@ class LocalProvider:
 
     @property
     def model(self) -> str:
-        """The name in model.json, or the folder's."""
+        """The name in model.json; else the name of the folder."""
         return self._directory.name
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) over weights, tokenizer and settings."""
+        """SHA-256 (hex) of the weights, the tokenizer and the settings."""
         return self._directory.digest
 
     @property
     def dimensions(self) -> int:
-        """From model.json; without it from the model, which is loaded for it."""
+        """The number in model.json; else that of the model, which must then be loaded."""
         return self._directory.settings.dimensions or self._session.dimensions
 
     @property
     def max_tokens(self) -> int:
-        """254 for the bundled model: 256 less [CLS] and [SEP]."""
+        """254 for the bundled model, which reads 256 tokens including [CLS] and [SEP]."""
         return self._tokenizer.budget
 
     @property
     def scripts(self) -> frozenset[str] | None:
-        """From the tokenizer's vocabulary, which is loaded for it."""
+        """The scripts of the tokenizer's vocabulary. Loads the tokenizer."""
         return self._tokenizer.scripts
 
     def warm(self) -> None:
-        """Load tokenizer and model, and run the model once, which allocates its memory."""
+        """Load the tokenizer and the model, and run the model once, so that its memory is allocated."""
         self._embed(["warm"], "")
 
     @cached_property
     def passages(self) -> PassageScorer | None:
-        """The scorer in the model's folder, which the bundled model has; None where the settings switch it off."""
+        """The scorer in the model's folder; None if the folder has none, or the settings switch it off."""
         folder = self._directory.path
         return PassageScorer(folder, self) if self._settings.passages and has_scorer(folder) else None
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """For each text, the (start, end) characters of its tokens. Characters that the model ignores are in none."""
+        """For each text, (start, end) of its tokens in characters. Characters that the model ignores are in no
+        token."""
         return self._tokenizer.spans(texts)
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
-        """The tokens of each text, as :attr:`passages` reads them."""
+        """The tokens of each text, for :attr:`passages`."""
         return self._tokenizer.tokens(texts)
 
     @staticmethod
     def open_session(path: Path) -> Any:
-        """A graph that runs on one thread. Raises :class:`ModelError` where the file is none."""
+        """The graph of a file, which runs on one thread. Raises :class:`ModelError` if it cannot be loaded."""
         onnxruntime = runtime()
         options = onnxruntime.SessionOptions()
-        # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between layers. How
-        # much that is worth: benchmarks/embedding.py, which compares it with the default loops of two other packages.
+        # One thread for each run, and as many runs as CPUs: no synchronisation inside a layer, no spinning between
+        # layers. benchmarks/embedding.py compares this with the default loops of two other packages.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
@@ -120,31 +121,31 @@ class LocalProvider:
             raise ModelError(f"{path} cannot be loaded ({error}). {FETCH_AGAIN}") from error
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """(n, dimensions) unit vectors. Of a text longer than ``max_tokens`` the rest is not read."""
+        """The unit vectors (n, dimensions). The end of a text with more than ``max_tokens`` is not read."""
         return self._embed(texts, self._directory.settings.document_prefix)
 
     def embed_query(self, text: str) -> Vector:
-        """The (dimensions,) unit vector of a query.
+        """The unit vector (dimensions,) of a query. Raises :class:`ModelError` if the model cannot run.
 
-        A query longer than the model reads is embedded in windows, and the vector is their average, weighted by tokens.
-        Raises ModelError if the model cannot run it.
+        A query that is too long for the model is embedded in windows. Its vector is their average, weighted by their
+        numbers of tokens.
         """
         import numpy as np
 
         budget = self._tokenizer.budget
-        # A question may be a pasted file. Beyond this nothing would be read.
+        # A query may be a pasted file. The text after this would not be read.
         text = text[: MAX_QUERY_WINDOWS * budget * MAX_TOKEN_CHARACTERS]
         spans = self.token_spans([text])[0]
         windows = [spans[start : start + budget] for start in range(0, len(spans), budget)[:MAX_QUERY_WINDOWS]]
-        pieces = [text[own[0][0] : own[-1][1]] for own in windows] if len(spans) > budget else [text]
+        pieces = [text[tokens[0][0] : tokens[-1][1]] for tokens in windows] if len(spans) > budget else [text]
         result = self._embed(pieces, self._directory.settings.query_prefix)
         for reason in result.failed.values():
             raise ModelError(f"The query could not be embedded: {reason}")
-        weights = np.asarray([len(own) for own in windows], np.float32)
+        weights = np.asarray([len(tokens) for tokens in windows], np.float32)
         return _unit(weights @ result.vectors) if len(pieces) > 1 else result.vectors[0]
 
     def map(self, function: Callable[[T], Outcome], values: Sequence[T]) -> list[Outcome]:
-        """The results in the order of the values, by as many threads as there are CPUs."""
+        """The results in the order of the values. The function is called by as many threads as there are CPUs."""
         if len(values) < 2 or self._threads < 2:
             return [function(value) for value in values]
         with self._lock:
@@ -167,7 +168,7 @@ class LocalProvider:
 
         ids = self._tokenizer.ids([prefix + text for text in texts] if prefix else texts)
         session = self._session
-        # Longest first, so that no thread is still busy with a long text when the others have finished.
+        # The longest texts first, so that no thread is busy with a long text while the others have nothing to do.
         order = sorted(range(len(ids)), key=lambda row: -len(ids[row]))
         outcomes = self.map(session.run, [ids[row] for row in order])
         vectors = np.zeros((len(ids), self.dimensions), np.float32)
@@ -179,16 +180,16 @@ class LocalProvider:
                 vectors[row] = outcome
         return Embedded(vectors, dict(sorted(failed.items())))
 
-    # A cached property has no lock since Python 3.12. So each of these looks, with the lock, whether another thread has
-    # just loaded what it would load.
+    # A cached property has no lock since Python 3.12. So each of these takes the lock, and checks whether another
+    # thread has just loaded the value.
     @cached_property
     def _directory(self) -> ModelDirectory:
         with self._lock:
             directory = self.__dict__.get("_directory") or open_directory(self._settings.model)
-            own, asked = directory.settings.dimensions, self._settings.dimensions
-            if asked not in (None, own):
+            own, configured = directory.settings.dimensions, self._settings.dimensions
+            if configured not in (None, own):
                 raise ModelError(
-                    f"{directory.name} has {own or 'its own number of'} dimensions, not {asked}. Remove "
+                    f"{directory.name} has {own or 'its own number of'} dimensions, not {configured}. Remove "
                     "embedding.dimensions; for a model of your own, model.json sets them."
                 )
             return directory
@@ -205,7 +206,7 @@ class LocalProvider:
 
 
 class _Tokenizer:
-    """Text to the model's token ids, at most as many as it reads."""
+    """Turns texts into token ids, not more than the model reads."""
 
     def __init__(self, directory: ModelDirectory) -> None:
         from tokenizers import Tokenizer
@@ -216,7 +217,7 @@ class _Tokenizer:
         except Exception as error:  # the library raises bare Exception
             raise ModelError(f"{path} cannot be read ({error}). {FETCH_AGAIN}") from error
         self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()  # that of the original model cuts at 128 tokens
+        self._tokenizer.no_truncation()  # the original model's tokenizer.json cuts at 128 tokens
         self._limit = directory.settings.max_tokens - self._tokenizer.num_special_tokens_to_add(False)
         prefixes = (directory.settings.document_prefix, directory.settings.query_prefix)
         self.budget = self._limit - max(len(spans) for spans in self.spans(prefixes))
@@ -225,29 +226,30 @@ class _Tokenizer:
 
     @cached_property
     def scripts(self) -> frozenset[str]:
-        # Decoded, because in some vocabularies a piece is spelled in bytes.
+        # Decoded, because some vocabularies have pieces of bytes.
         pieces = [[number] for number in range(self._tokenizer.get_vocab_size())]
         return known_scripts(self._tokenizer.decode_batch(pieces))
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        # "fast" leaves out where each token stands in the text, which only spans() and tokens() need.
+        # The "fast" method gives no offsets of tokens. Only spans() and tokens() need them.
         encodings = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
         for encoding in encodings:
             encoding.truncate(self._limit)
         return [self._tokenizer.post_process(encoding).ids for encoding in encodings]
 
     def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        return [encoding.offsets for encoding in self._encoded(texts)]
+        return [encoding.offsets for encoding in self._encode(texts)]
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
-        return [Tokens(each.ids, [start for start, _ in each.offsets]) for each in self._encoded(texts)]
+        encodings = self._encode(texts)
+        return [Tokens(encoding.ids, [start for start, _ in encoding.offsets]) for encoding in encodings]
 
-    def _encoded(self, texts: Sequence[str]) -> list[Encoding]:
+    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         return self._tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
 
 
 class _Session:
-    """Token ids to one unit vector, by an ONNX graph that takes ids and perhaps a mask and token types."""
+    """Turns token ids into one unit vector, by an ONNX graph with ids and perhaps a mask and token types as inputs."""
 
     def __init__(self, directory: ModelDirectory) -> None:
         import numpy as np
@@ -261,20 +263,20 @@ class _Session:
                 raise ModelError(f"{path} wants an input {entry.name} ({entry.type}) that Anvil cannot give.")
             self._inputs[entry.name] = types[entry.type]
         outputs = [entry.name for entry in self._session.get_outputs()]
-        # Exports that pool in the graph add this output to the hidden states.
+        # An export with pooling in the graph has this output beside the hidden states.
         self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
         self._pooling = directory.settings.pooling
         self._dimensions = directory.settings.dimensions
-        # Not from the graph: there the size of an output may have a name instead of a number.
+        # By a run, because in the graph the size of an output may be a name instead of a number.
         self.dimensions = len(self._vector([0, 0])) if self._dimensions is None else self._dimensions
 
     def run(self, ids: list[int]) -> Vector | str:
-        """The unit vector, or the reason why there is none."""
+        """The unit vector, or the reason of a failure."""
         import numpy as np
 
         try:
             vector = self._vector(ids)
-        except Exception as error:  # one text that the runtime rejects must not lose the others
+        except Exception as error:  # a text that the runtime rejects must not affect the others
             return f"{type(error).__name__}: {error}"
         return vector if np.isfinite(vector).all() else "the model gave numbers that are not finite"
 
@@ -295,7 +297,8 @@ class _Session:
 
 
 def runtime() -> Any:
-    """onnxruntime, with telemetry switched off before it is loaded. Variables that the user has set are not changed."""
+    """The module onnxruntime, with telemetry switched off before it is loaded. Environment variables of the user are
+    not changed."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     import onnxruntime
@@ -306,7 +309,7 @@ def runtime() -> Any:
 
 
 def usable_cpus() -> int:
-    """CPUs that this process may run on, which in a container can be fewer than the machine has."""
+    """The number of CPUs that this process may use. In a container it can be lower than that of the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -325,14 +328,15 @@ def _unit(vector: Vector) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What defines a vector besides the weights and the tokenizer."""
+    """The settings that define a vector, besides the weights and the tokenizer."""
 
     dimensions: int | None = None
-    """None: all that the model has. A smaller number: the first ones, for models that are trained for it."""
+    """How many components of the model's vector are used, the first ones, for models that are trained for that; None
+    for all."""
     pooling: Pooling = "mean"
-    """How (1, tokens, d) becomes (1, d): ``mean`` or ``cls``; ``none`` when the graph's output is a vector."""
+    """How (1, tokens, d) becomes (1, d): ``mean`` or ``cls``; ``none`` if the output of the graph is a vector."""
     max_tokens: int = 256
-    """Tokens that the model reads, its special tokens included."""
+    """Tokens that the model reads, including its special tokens."""
     query_prefix: str = ""
     document_prefix: str = ""
 
@@ -354,17 +358,17 @@ class ModelDirectory:
 
 
 def model_digest(path: Path, settings: ModelSettings) -> str:
-    """SHA-256 (hex) over the folder's model.onnx and tokenizer.json and over ``settings``."""
+    """SHA-256 (hex) of ``settings`` and of the folder's model.onnx and tokenizer.json."""
     parts = {name: safe_files.sha256(path / name) for name in ("model.onnx", "tokenizer.json")}
     text = json.dumps({**parts, "settings": asdict(settings)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def open_directory(model: str) -> ModelDirectory:
-    """The folder behind a model setting: "" for the bundled model, else a folder's path or a hub id.
+    """The folder of a model. ``model``: empty for the bundled model, else the path of a folder or an id of a hub.
 
-    The bundled folder's digest is read from its model.json, any other is computed (about 0.1 s for 100 MB).
-    Raises ModelError when files are missing or model.json is invalid.
+    The digest of the bundled model is read from its model.json. Other digests are computed, in about 0.1 s for 100 MB.
+    Raises :class:`ModelError` if files are missing or model.json is invalid.
     """
     path = Path(model).expanduser() if model else BUNDLED
     if model and not path.is_dir():
@@ -374,13 +378,13 @@ def open_directory(model: str) -> ModelDirectory:
             raise ModelError(f"{path} has no {name}. A model folder holds model.onnx and tokenizer.json.")
     entries = _read_settings(path / "model.json")
     name = str(entries.get("name") or path.resolve().name)
-    # Other keys of the file are not Anvil's: a model hub has such files of its own.
+    # Other keys are ignored, because model hubs have files of this name, too.
     own = {key: entries[key] for key in ModelSettings.__dataclass_fields__ if entries.get(key) is not None}
     try:
         settings = merged(ModelSettings(), own, str(path / "model.json"))
     except ConfigError as error:
         raise ModelError(str(error)) from None
-    # Only the package itself is trusted to name its digest. A test compares it with the files.
+    # The digest in model.json is trusted only for the bundled model. A test compares it with the files.
     digest = str(entries["digest"]) if path == BUNDLED else model_digest(path, settings)
     return ModelDirectory(
         path=path, name=name if path != BUNDLED or model else BUNDLED_MODEL, settings=settings, digest=digest
@@ -397,32 +401,32 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 
 def _download(model: str) -> Path:
-    """Download "org/name" from the model hub into its cache; the folder that has both files."""
-    ways_out = (
+    """Download "org/name" from the model hub into its cache. Returns the folder with both files."""
+    advice = (
         "Set embedding.model to a folder that holds model.onnx and tokenizer.json, "
         "or leave it empty for the bundled model."
     )
     looks_like_id = model.count("/") == 1 and not model.startswith((".", "/", "~")) and "\\" not in model
     if not looks_like_id:
-        raise ModelError(f"There is no model folder {model}. {ways_out}")
+        raise ModelError(f"There is no model folder {model}. {advice}")
     if find_spec("huggingface_hub") is None:
-        raise ModelError(f"{model} is not a folder and huggingface_hub is not installed. {ways_out}")
+        raise ModelError(f"{model} is not a folder and huggingface_hub is not installed. {advice}")
     from huggingface_hub import snapshot_download
 
     patterns = ["model.onnx", "onnx/model.onnx", "tokenizer.json", "model.json"]  # not the weights for PyTorch
     try:
         root = Path(snapshot_download(model, allow_patterns=patterns))
-    except Exception as error:  # the hub's library raises its own, its HTTP client's and the system's errors
+    except Exception as error:  # from the hub's library, its HTTP client, or the system
         raise ModelError(
-            f"{model} is not a folder, and the model hub did not provide it ({_brief(error)}). {ways_out}"
+            f"{model} is not a folder, and the model hub did not provide it ({_brief(error)}). {advice}"
         ) from error
     if not (root / "model.onnx").is_file() and (root / "onnx" / "model.onnx").is_file():
-        return _collected(root)
+        return _complete_onnx_folder(root)
     return root
 
 
-def _collected(root: Path) -> Path:
-    """Copy the tokenizer to the ONNX export, which hub repositories keep in a subfolder."""
+def _complete_onnx_folder(root: Path) -> Path:
+    """Copy the tokenizer into the subfolder in which hub repositories have the ONNX export. Returns this folder."""
     folder = root / "onnx"
     for name in ("tokenizer.json", "model.json"):
         if (root / name).is_file() and not (folder / name).is_file():

@@ -1,7 +1,7 @@
 """Embedding by OpenAI's API, or by a server with the same API.
 
-OpenAI's library repeats a failed request after a pause. Rows that still fail are reported, and the other rows are kept.
-The key appears in no message, log line or repr.
+OpenAI's library repeats a failed request after a pause. Texts that still fail are reported, and the vectors of the
+others are kept. The key is in no message, log line or repr.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ DEFAULT_MODEL = "text-embedding-3-small"
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 
 SCHEME = "openai-embeddings/1"
-"""Part of the digest: raise it when the request for a text, or the processing of the response, changes."""
+"""Part of the digest. Raise the number if the request for a text or the processing of the response changes."""
 
 MAX_INPUTS = 2048
-"""Texts of a request: the API's limit. Other servers have smaller ones, which they say only when they refuse one."""
+"""The API's limit for the texts of one request. Other servers have lower limits, and tell so only by refusing."""
 MAX_REQUEST_TOKENS = 200_000
-"""The API accepts about 300,000. The count is an estimate; a rejected request is split in two."""
+"""Estimated tokens of one request. The API accepts about 300,000; a rejected request is split in two."""
 
 MAX_ATTEMPTS = 3
 TIMEOUT_S = 120.0
 
-# At most four UTF-8 bytes each. A token of a byte-level BPE is at least one byte, so a text of n pieces has
-# at most 4 n tokens: a quarter of the model's 8,191 is a budget that no text can exceed. English has about
-# one token a piece.
+# Each piece has at most four UTF-8 bytes. A token of a byte-level BPE has at least one byte, so a text of n pieces has
+# at most 4 n tokens. So no text exceeds the model's 8,191 tokens if it has a quarter as many pieces. English has about
+# one token for each piece.
 _PIECE = re.compile(r"[\x00-\x7f]{1,4}|[\x80-\u07ff]{1,2}|[^\x00-\u07ff]", re.DOTALL)
 _KEY_LIKE = re.compile(r"\bsk-[\w*.-]+")
 
@@ -52,8 +52,8 @@ class OpenAIProvider:
     max_tokens = 8191 // 4
 
     def __init__(self, settings: EmbeddingSettings) -> None:
-        """Opens no connection and needs no key yet. Raises ConfigError if the model's dimensions are not known, or for
-        an address to which no key should be sent."""
+        """Opens no connection and needs no key yet. Raises :class:`ConfigError` if the model's dimensions are unknown,
+        or if the key should not be sent to the address."""
         url = settings.base_url or os.environ.get(BASE_URL, "").strip()
         self._url = index_url.service(url, "embedding.base_url" if settings.base_url else BASE_URL) if url else None
         self.server = self._url or ""
@@ -64,27 +64,28 @@ class OpenAIProvider:
             raise ConfigError(f"The dimensions of {self.model} are not known. Set embedding.dimensions.")
         self.dimensions = dimensions
         self.digest = hashlib.sha256(f"{SCHEME}\n{self.model}\n{dimensions}".encode()).hexdigest()
-        # Models of other servers have their own size and may refuse the parameter.
+        # The models of other servers may refuse the parameter, so it is sent only for OpenAI's models.
         self._shortened = model_dimensions is not None and dimensions != model_dimensions
         self._settings = settings
         self._lock = threading.Lock()
         self._connected: Any = None
         self._key = ""
         self._max_inputs = MAX_INPUTS
-        """Texts of a request that this server takes, as far as it is known."""
+        """The number of texts that this server accepts in one request, as far as it is known."""
 
     def warm(self) -> None:
-        """Nothing: there is no model to load."""
+        """Does nothing, because there is no model to load."""
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Pieces of at most four bytes. With this estimate a window of ``max_tokens`` never exceeds the model."""
+        """The spans of pieces of at most four bytes. A window of ``max_tokens`` pieces is never too long for the
+        model."""
         return [[piece.span() for piece in _PIECE.finditer(text)] for text in texts]
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """(n, dimensions) unit vectors; a text longer than ``max_tokens`` is cut.
+        """The unit vectors (n, dimensions). The end of a text with more than ``max_tokens`` is ignored.
 
-        Raises ProviderError when no text can succeed: no key, key refused, quota used up, unknown model. When that
-        happens after some texts succeeded, all others fail with that reason, without a request.
+        Raises :class:`ProviderError` if no text can succeed: no key, key refused, quota used up, unknown model. If some
+        texts have succeeded before, it is not raised: all others fail with that reason, without a request.
         """
         import numpy as np
 
@@ -98,13 +99,13 @@ class OpenAIProvider:
                     self._embed_rows(inputs, rows, vectors, failed)
             except ProviderError as error:
                 embedded = vectors.any(axis=1)
-                if not embedded.any():  # nothing that was paid for would be lost
+                if not embedded.any():  # else vectors that were paid for would be lost
                     raise
                 failed = {int(row): failed.get(int(row), str(error)) for row in np.flatnonzero(~embedded)}
         return Embedded(vectors, dict(sorted(failed.items())))
 
     def embed_query(self, text: str) -> Vector:
-        """The (dimensions,) unit vector of a query. Raises ProviderError with the reason if it failed."""
+        """The unit vector (dimensions,) of a query. Raises :class:`ProviderError` if it failed."""
         result = self.embed([text])
         for reason in result.failed.values():
             raise ProviderError(f"The query could not be embedded: {reason}")
@@ -112,7 +113,7 @@ class OpenAIProvider:
         return vector
 
     def close(self) -> None:
-        """Close the connection; a later call opens another."""
+        """Close the connection. A later call opens another one."""
         with self._lock:
             if self._connected is not None:
                 self._connected.close()
@@ -125,8 +126,10 @@ class OpenAIProvider:
         return text[: spans[: self.max_tokens][-1][1]] if spans else " "
 
     def _embed_rows(self, inputs: Sequence[str], rows: range, vectors: Vector, failed: dict[int, str]) -> None:
-        """Fill ``vectors`` or ``failed`` for ``rows``. A rejected batch is split until the bad text is alone. Where
-        there is none, the batch was too large, and all later ones are as small as its halves."""
+        """Fill ``vectors`` or ``failed`` for ``rows``.
+
+        A rejected batch is split in halves, until the bad text is alone. If no text is bad, the batch was too large,
+        and later batches are not larger than its halves."""
         openai = _library()
         is_rejected = False
         if len(rows) <= self._max_inputs:
@@ -138,7 +141,7 @@ class OpenAIProvider:
                     failed.update(dict.fromkeys(rows, f"{self._reason(error)} ({MAX_ATTEMPTS} tries)"))
                     return
                 if len(rows) == 1:
-                    if _parameter(error) not in (None, "input"):  # the model or its dimensions: all would be rejected
+                    if _parameter(error) not in (None, "input"):  # the model or its dimensions, so that all texts fail
                         raise ProviderError(self._reason(error)) from None
                     failed[rows[0]] = self._reason(error)
                     return
@@ -150,7 +153,7 @@ class OpenAIProvider:
             self._max_inputs = min(self._max_inputs, len(rows) // 2)
 
     def _batches(self, inputs: Sequence[str]) -> Iterator[range]:
-        """Consecutive rows, within the server's limits on inputs and tokens of one request."""
+        """Ranges of rows within the server's limits for the texts and tokens of one request."""
         start, tokens = 0, 0
         for row, text in enumerate(inputs):
             count = sum(1 for _ in _PIECE.finditer(text))
@@ -161,7 +164,8 @@ class OpenAIProvider:
         yield range(start, len(inputs))
 
     def _request(self, inputs: list[str]) -> Vector:
-        """One batch, (n, dimensions). The library repeats it after rate limits, server errors and lost connections."""
+        """The vectors of one batch (n, dimensions). The library repeats the request after rate limits, server errors
+        and lost connections."""
         openai = _library()
         extra = {"dimensions": self.dimensions} if self._shortened else {}
         try:
@@ -178,7 +182,7 @@ class OpenAIProvider:
     def _vectors(self, data: Sequence[Any], count: int) -> Vector:
         import numpy as np
 
-        # Sorted, for the API promises an index with each vector and no order.
+        # Sorted, because the API promises an index with each vector, but no order.
         values = np.array([entry.embedding for entry in sorted(data, key=lambda entry: entry.index)], np.float64)
         if values.shape != (count, self.dimensions):
             raise ProviderError(
@@ -190,7 +194,7 @@ class OpenAIProvider:
         return unit
 
     def client(self) -> Any:
-        """OpenAI's client, made without a request. Raises ProviderError when there is no key or no package."""
+        """OpenAI's client. No request is made. Raises :class:`ProviderError` if there is no key or no package."""
         with self._lock:
             if self._connected is None:
                 self._key = api_key(self._settings)
@@ -200,32 +204,34 @@ class OpenAIProvider:
                 self._connected = _library().OpenAI(
                     api_key=self._key,
                     base_url=self._url,
-                    max_retries=MAX_ATTEMPTS - 1,  # with pauses as the server's Retry-After asks, else growing ones
+                    max_retries=MAX_ATTEMPTS - 1,  # after the pause of the server's Retry-After, else growing pauses
                     timeout=TIMEOUT_S,
                 )
             return self._connected
 
     def _reason(self, error: Any) -> str:
-        """What went wrong and what to do, in a sentence or two, without anything that looks like a key."""
+        """The message for an error of the library, without anything that looks like a key."""
         status = getattr(error, "status_code", None)
         if status in (401, 403):
             return f"OpenAI refused the API key (HTTP {status}). Check OPENAI_API_KEY or embedding.api_key."
         if status is None:
             where = index_url.without_secrets(str(self.client().base_url)).rstrip("/")
             return f"No connection to {where}: {type(error).__name__}."
-        body = error.body if isinstance(error.body, dict) else {"message": error.body}  # of servers of other makers
+        body = error.body if isinstance(error.body, dict) else {"message": error.body}  # other servers may send a text
         message = " ".join(str(body.get("message") or body.get("detail") or "").split())[:300]
-        message = _KEY_LIKE.sub("[key]", message.replace(self._key, "[key]"))  # OpenAI repeats a part of a wrong key
+        message = _KEY_LIKE.sub(
+            "[key]", message.replace(self._key, "[key]")
+        )  # OpenAI's message contains a part of a wrong key
         return f"OpenAI answered HTTP {status}" + (f": {message}" if message else "")
 
 
 def api_key(settings: EmbeddingSettings) -> str:
-    """The key, from the settings or the environment; empty when there is none."""
+    """The key from the settings or the environment; empty if there is none."""
     return settings.api_key or os.environ.get(KEY, "")
 
 
 def _parameter(error: Any) -> str | None:
-    """The request parameter that the API complains about."""
+    """The name of the request parameter that the API rejects; None if it names none."""
     name = getattr(error, "param", None)
     return name.partition("[")[0].partition(".")[0] if isinstance(name, str) and name else None
 

@@ -1,11 +1,11 @@
-"""How well passages answer a question, word by word: late interaction (ColBERT, arXiv 2004.12832).
+"""Scores how well passages answer a question, word by word: late interaction (ColBERT, arXiv 2004.12832).
 
-A vector of a whole text loses single words. Here each token of the question is compared with each token of a passage,
-as a model sees both in their texts: the score is the mean of the best cosines, and the model says how much each token
-of the question counts. The model has the layers of the bundled one, trained further by ``scripts/train_models.py``,
-and shares its table of words, so that only the layers are stored twice.
+The vector of a whole text loses single words. Here the vector of each token of the question is compared with that of
+each token of a passage. The score is the mean of the best cosines, weighted by the model for each token of the
+question. The model has the layers of the bundled model, trained further by ``scripts/train_models.py``. Both share one
+table of words, so only the layers are stored twice.
 
-A score depends on the question and one passage alone: the same bits in any order, with any number of threads.
+A score depends only on the question and the passage: it has the same bits in any order and with any number of threads.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ T = TypeVar("T")
 Outcome = TypeVar("Outcome")
 
 FILE, FACTS = "passages.onnx", "passages.json"
-"""In the folder of the embedding model. The second says where in ``model.onnx`` the table of words is."""
+"""Files in the folder of the embedding model. ``FACTS`` has the position of the table of words in ``model.onnx``."""
 NEXT_STEP = "Install Anvil again, or set embedding.passages = false."
 # These were chosen with the model: docs/performance-method.md, "Passages that are read again".
 MAX_QUESTION_TOKENS = 32
-"""Each is compared with each token of ten passages; 32 is ColBERT's own limit."""
+"""Each is compared with each token of ten passages. 32 is the limit of ColBERT."""
 MAX_HEADER_TOKENS = 40
 MAX_TOKENS = 126
-"""Of a header and the part of a passage that is read. With more tokens a question took longer and found no more."""
+"""Tokens of the header and the part of a passage that the model reads. More took longer and found no more."""
 MAX_CHARS = 9000
-"""Of a longer text, only these characters around the nearest window are looked at."""
+"""If a text is longer, only so many characters around the nearest window are considered."""
 NEAR_WINDOW = 1.5
-"""A part of a passage that is in the nearest window counts as so many further tokens of the question."""
+"""A part that lies in the nearest window counts as if it had so many more tokens of the question."""
 STEPS = 4
-"""Parts of a text that are compared begin at each quarter of their length. By words, which is fast: the model reads one
-part of each passage."""
+"""The part for the model is chosen by its words, which is fast. The parts to choose from begin at each quarter of a
+part's length."""
 SILENT = (
     "the a an of to in is and or for with on it how do does can i my what when why not be at by this that are as from"
     " - . , ? ! : ; / ( ) ' \" `"
 )
-"""Tokens that choose no part of a text."""
+"""Words whose tokens do not count when a part is chosen."""
 
 
 class HeadedText(NamedTuple):
-    """A text under its header, and the span of its window that is nearest to the question, in characters, if known."""
+    """A text under its header, and the span (in characters) of the window that is nearest to the question, if known."""
 
     header: str
     text: str
@@ -62,7 +62,7 @@ class HeadedText(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The ids of a text's tokens and the character at which each begins, without the tokens that a model adds."""
+    """The ids of a text's tokens, and the offset of each in the text. Tokens that a model adds are left out."""
 
     ids: list[int]
     starts: list[int]
@@ -70,8 +70,8 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """Where the vectors of words are in ``model.onnx``: the bytes before the rows (words, dimensions) int8, and before
-    their scales (words,) float32."""
+    """The position of the vectors of words in ``model.onnx``: byte offsets of the rows, (words, dimensions) int8, and
+    of their scales, (words,) float32."""
 
     words: int
     dimensions: int
@@ -80,16 +80,16 @@ class WordTable:
 
 
 class Model(Protocol):
-    """What the scorer shares with the embedding model."""
+    """The part of the embedding model that the scorer uses."""
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """The tokens of each text."""
 
     def open_session(self, path: Path) -> Any:
-        """A graph that is run by onnxruntime."""
+        """The graph of a file, which onnxruntime runs."""
 
     def map(self, function: Callable[[T], Outcome], values: Sequence[T]) -> list[Outcome]:
-        """The results in the order of the values, by several threads where there are several processors."""
+        """The results in the order of the values. Several threads call the function if there are several processors."""
 
 
 def has_scorer(folder: Path) -> bool:
@@ -98,30 +98,30 @@ def has_scorer(folder: Path) -> bool:
 
 
 class PassageScorer:
-    """Scores of passages. The first question loads the model. Every method can be called from several threads."""
+    """Scores passages. The first question loads the model. All methods can be called from several threads."""
 
     def __init__(self, folder: Path, model: Model) -> None:
-        """``folder``: of the embedding ``model``."""
+        """``folder``: the folder of the embedding ``model``."""
         self._folder = folder
         self._model = model
         self._lock = threading.RLock()
 
     def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
-        """(n,), each at most 1: the mean of the cosines of the question's tokens with the nearest one of the passage,
-        weighted by how much each of them counts. Raises :class:`ModelError` if the model cannot be loaded or run."""
+        """The scores (n,), each at most 1: the weighted mean, over the question's tokens, of the cosine with the
+        nearest token of the passage. Raises :class:`ModelError` if the model cannot be loaded or run."""
         import numpy as np
 
         asked, ids_of_passages = self.tokens(question, passages)
         if not asked or not passages:
             return np.zeros(len(passages))
         states, weights = self._run(asked)
-        shares = np.exp(weights - weights.max())  # softmax, less the largest one, so that no exponential overflows
+        shares = np.exp(weights - weights.max())  # softmax; without the subtraction, an exponential could overflow
         shares /= shares.sum()
-        # Long ones first: so the threads end together.
+        # Long passages first, so that the threads end together.
         order = sorted(range(len(passages)), key=lambda row: -len(ids_of_passages[row]))
 
         def nearest_to(ids: list[int]) -> Floats:
-            # einsum and not @: BLAS would start threads of its own beside those of the model
+            # einsum and not @, because BLAS would start threads of its own beside those of the model.
             return np.einsum("qd,pd->qp", states, self._run(ids)[0]).max(axis=1)  # type: ignore[no-any-return]
 
         nearest = self._model.map(nearest_to, [ids_of_passages[row] for row in order])
@@ -131,26 +131,26 @@ class PassageScorer:
         return scores
 
     def tokens(self, question: str, passages: Sequence[HeadedText]) -> tuple[list[int], list[list[int]]]:
-        """The tokens that are read of a question, and of each passage: its header, and the part of its text that fits
-        best."""
+        """The tokens of the question that the model reads, and those of each passage: of its header, and of the part of
+        its text with the most words of the question."""
         asked = self._model.tokens([question])[0].ids[:MAX_QUESTION_TOKENS]
-        near = [_near(passage) for passage in passages]
-        headers = self._model.tokens([passage.header for passage in near])
-        texts = self._model.tokens([passage.text for passage in near])
+        shortened = [_shortened(passage) for passage in passages]
+        headers = self._model.tokens([passage.header for passage in shortened])
+        texts = self._model.tokens([passage.text for passage in shortened])
         wanted = set(asked) - self._silent
         ids_of_passages = []
-        for passage, header, text in zip(near, headers, texts, strict=True):
-            head = header.ids[-MAX_HEADER_TOKENS:]  # the end: the nearest heading says more than the page's title
+        for passage, header, text in zip(shortened, headers, texts, strict=True):
+            head = header.ids[-MAX_HEADER_TOKENS:]  # the end, because the last heading tells more than the page's title
             size = MAX_TOKENS - len(head)
             ids_of_passages.append([*head, *text.ids[_best_part(wanted, text, passage.span, size) :][:size]])
         return asked, ids_of_passages
 
     def warm(self) -> None:
-        """Load the model, and run it once, which allocates its memory."""
+        """Load the model, and run it once, so that its memory is allocated."""
         self.score("warm", [HeadedText("", "warm")])
 
     def _run(self, ids: Sequence[int]) -> tuple[Floats, Floats]:
-        """The unit vectors of a text's tokens (n, dimensions), and how much each counts in a question (n,)."""
+        """The unit vectors of a text's tokens (n, dimensions), and their weights in a question (n,)."""
         import numpy as np
 
         session, rows, scales, (first, last) = self._loaded
@@ -174,7 +174,7 @@ class PassageScorer:
                 facts = json.loads((self._folder / FACTS).read_text(encoding="utf-8"))
                 table = WordTable(**facts["words"])
                 model, shape = self._folder / "model.onnx", (table.words, table.dimensions)
-                # Mapped: a question and ten passages need a few hundred of 30,000 rows.
+                # Mapped and not read: a question and ten passages need a few hundred of 30,000 rows.
                 rows = np.memmap(model, np.int8, "r", table.rows_at, shape)
                 scales = np.fromfile(model, np.float32, table.words, offset=table.scales_at)
                 frame = facts["frame"]
@@ -187,8 +187,8 @@ class PassageScorer:
         return frozenset(self._model.tokens([SILENT])[0].ids)
 
 
-def _near(passage: HeadedText) -> HeadedText:
-    """A passage whose text has at most :data:`MAX_CHARS`: those around its nearest window."""
+def _shortened(passage: HeadedText) -> HeadedText:
+    """A passage of at most :data:`MAX_CHARS` characters around its nearest window."""
     if len(passage.text) <= MAX_CHARS:
         return passage
     start, end = passage.span or (0, 0)
@@ -197,17 +197,17 @@ def _near(passage: HeadedText) -> HeadedText:
 
 
 def _best_part(wanted: set[int], text: Tokens, span: tuple[int, int] | None, size: int) -> int:
-    """The first token of the ``size`` tokens that have the most of the ``wanted`` ones. Tokens in the nearest window
-    count for them."""
+    """The first token of the part of ``size`` tokens that has the most ``wanted`` tokens. A part in the nearest window
+    ``span`` counts more, see :data:`NEAR_WINDOW`."""
     ids = text.ids
     if len(ids) <= size:
         return 0
-    near = (0, 0) if span is None else tuple(bisect.bisect_left(text.starts, at) for at in span)
+    window = (0, 0) if span is None else tuple(bisect.bisect_left(text.starts, at) for at in span)
     step = max(size // STEPS, 1)
     begins: list[int] = [*range(0, len(ids) - size, step), len(ids) - size]
 
     def fit(begin: int) -> float:
-        shared = max(0, min(begin + size, near[1]) - max(begin, near[0])) / size
+        shared = max(0, min(begin + size, window[1]) - max(begin, window[0])) / size
         return len(wanted & set(ids[begin : begin + size])) + NEAR_WINDOW * shared
 
-    return max(begins, key=fit)  # of equals the first
+    return max(begins, key=fit)  # the first of equal ones

@@ -1,7 +1,6 @@
-"""The protocols of embedding: a provider turns texts into unit vectors, an executor runs it for a build.
+"""Embedding providers by name, which turn texts into unit vectors; the user's vector cache; executors of a build.
 
-With the provider without a model, the one that asks the user's cache first, providers by name, and the executors of
-this process. Importing it costs nothing. A provider loads numpy, onnxruntime or a network library at its first use.
+Importing this module is quick. A provider loads numpy, onnxruntime or a network library at its first use.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class EmbeddingProvider(Protocol):
-    """A model that turns texts into unit vectors. A subclass needs only what has no default here."""
+    """A model that turns texts into unit vectors. A subclass must define all members without a default here."""
 
     @property
     def name(self) -> str:
@@ -33,43 +32,45 @@ class EmbeddingProvider(Protocol):
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) over all that defines a vector. Providers with the same digest are interchangeable."""
+        """SHA-256 (hex) of everything that defines a vector. Providers with the same digest are interchangeable."""
 
     @property
     def server(self) -> str:
-        """The address that texts are sent to, if it is set. Empty: the provider's own, or none."""
+        """The configured address to which texts are sent; empty for the default one, and for a provider without a
+        server."""
         return ""
 
     @property
     def dimensions(self) -> int:
-        """Components of a vector."""
+        """The number of components of a vector."""
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of text that one vector can cover, without the model's own special tokens and prefixes."""
+        """The number of text tokens that one vector can cover, without special tokens and prefixes of the model."""
 
     @property
     def scripts(self) -> frozenset[str] | None:
-        """The scripts that the model reads, named as by :func:`anvil.formats.characters.script`; None: nobody knows."""
+        """The scripts that the model reads, see :func:`anvil.formats.characters.script`; None if unknown."""
         return None
 
     @property
     def passages(self) -> PassageScorer | None:
-        """Scores how well passages answer a question; None: the model has no such scorer."""
+        """The model that scores how well passages answer a question; None if there is none."""
         return None
 
     def warm(self) -> None:
-        """Load what the first text needs, and return when it is loaded. Optional: every method loads it too."""
-        return  # without a statement, a subclass would have to have this method
+        """Load all that the first text needs. It is optional, because each method loads what it needs."""
+        return  # with a statement, type checkers see a default that a subclass need not define
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """For each text, the (start, end) characters of its tokens, in order."""
+        """For each text, (start, end) of its tokens in characters, in order."""
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Vectors of documents. A text longer than ``max_tokens`` is cut, so make windows first."""
+        """The vectors of texts of documents. The end of a text with more than ``max_tokens`` is ignored, so cut texts
+        into windows first."""
 
     def embed_query(self, text: str) -> Vector:
-        """The (dimensions,) unit vector of a query of any length."""
+        """The unit vector (dimensions,) of a query of any length."""
 
     def close(self) -> None:
         """Release the model. A second call does nothing."""
@@ -77,9 +78,9 @@ class EmbeddingProvider(Protocol):
 
 
 class NoProvider(EmbeddingProvider):
-    """The provider without a model, for keyword search only: vectors of zero components.
+    """The provider without a model, for keyword search only. Its vectors have no components.
 
-    It keeps the protocol, so that no other code has to ask whether there is a model.
+    It is a provider like others, so that no other code must ask whether there is a model.
     """
 
     name = "none"
@@ -89,10 +90,10 @@ class NoProvider(EmbeddingProvider):
     max_tokens = 0
 
     def __init__(self, settings: EmbeddingSettings) -> None:
-        """``settings`` are not used."""
+        """``settings``: not used."""
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """No tokens, so there are no windows."""
+        """No tokens for any text, so that there are no windows."""
         return [[] for _ in texts]
 
     def embed(self, texts: Sequence[str]) -> Embedded:
@@ -106,12 +107,12 @@ class NoProvider(EmbeddingProvider):
 
 
 class CachedProvider:
-    """An :class:`EmbeddingProvider` that embeds each text once per user: it asks the user's cache first.
+    """An :class:`EmbeddingProvider` that looks into the user's cache first, so that each text is embedded only once.
 
-    A cached vector is the row that an index stores. It gives the same bytes again when it is written to an index.
+    A cached vector is a row as an index stores it, so an index has the same bytes with and without the cache.
     """
 
-    name: str  # this and what follows is the wrapped provider's
+    name: str  # these attributes are those of the wrapped provider
     model: str
     digest: str
     server: str
@@ -124,7 +125,7 @@ class CachedProvider:
         self.wrapped = provider
         self._cache: VectorCache | None = None
 
-    # Asked for when they are needed, and not copied: some of them load the model.
+    # Not copied in __init__, because some of these attributes load the model.
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wrapped, name)
 
@@ -135,7 +136,7 @@ class CachedProvider:
         return self.wrapped.token_spans(texts)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """(n, dimensions) unit vectors: of the texts that the cache knows from there, of the others by the provider."""
+        """The unit vectors (n, dimensions): from the cache, and for new texts from the provider."""
         import numpy as np
 
         from anvil.index_file.table_rows import quantized, vector_rows
@@ -154,15 +155,15 @@ class CachedProvider:
             rows = vector_rows(b"".join(stored[keys[row]] for row in cached), self.dimensions).astype(np.float32)
             vectors[cached] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         if missing:
-            made = self.wrapped.embed([texts[row] for row in missing])
-            vectors[missing] = made.vectors
-            failed = {missing[number]: reason for number, reason in made.failed.items()}
-        if new := [row for row in missing if row not in failed]:  # a failure must be tried again, not kept
+            embedded = self.wrapped.embed([texts[row] for row in missing])
+            vectors[missing] = embedded.vectors
+            failed = {missing[number]: reason for number, reason in embedded.failed.items()}
+        if new := [row for row in missing if row not in failed]:  # failures are not cached, but tried again
             self._cache.put(dict(zip((keys[row] for row in new), quantized(vectors[new]), strict=True)))
         return Embedded(vectors, failed, frozenset(cached))
 
     def embed_query(self, text: str) -> Vector:
-        """Queries are never kept: they are not documents."""
+        """The unit vector of a query. Queries are not cached."""
         return self.wrapped.embed_query(text)
 
     def close(self) -> None:
@@ -176,13 +177,13 @@ def uncached(provider: EmbeddingProvider) -> EmbeddingProvider:
     return provider.wrapped if isinstance(provider, CachedProvider) else provider
 
 
-# --- providers by name: the one that the user names is used or fails, and is never replaced by another ---------------
+# --- providers by name. The configured provider is used or fails; no other one takes its place -----------------------
 
 
 def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
     """The provider called ``name``. Loads no model and opens no connection.
 
-    Raises ConfigError for a name that is not in ``PROVIDERS``.
+    Raises :class:`ConfigError` if the name is not in ``PROVIDERS``.
     """
     if name not in PROVIDERS:
         names = ", ".join(sorted(PROVIDERS))
@@ -191,27 +192,27 @@ def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider
 
 
 def create_cached_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
-    """As :func:`create_provider`, with the user's cache of vectors in front of it where ``settings`` allow that."""
+    """The provider called ``name``, behind the user's cache of vectors if ``settings`` allow that."""
     provider = create_provider(name, settings)
     return provider if name == "none" or not settings.cache else CachedProvider(provider)
 
 
 def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, str | None]:
-    """The provider that ``settings`` name. If its model is not known, the provider ``none`` and the reason: without the
-    model's digest no vector could be compared with those of the index.
-    """
+    """The provider in ``settings`` and None; or the provider ``none`` and the reason, if the model cannot be
+    identified. Without the model's digest, no vector could be compared with those of an index."""
     try:
         provider = create_cached_provider(settings.provider, settings)
-        _ = provider.digest, provider.dimensions  # reads the model's folder, which is not done before it is needed
+        _ = provider.digest, provider.dimensions  # they read the model's folder, which raises an error if that fails
     except AnvilError as error:
         return create_provider("none", settings), str(error)
     return provider, None
 
 
 def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str:
-    """Why the ``current`` provider cannot query an index whose vectors another model made, and what to set."""
+    """The message why the ``current`` provider cannot compare queries with the vectors of an index, and what to set.
+    ``meta``: the manifest of the index."""
     name, model = meta["embedding_provider"], meta["embedding_model"]
-    # a model in a folder is not set by its name
+    # Only the bundled model is known by its name. Another one may be in any folder.
     which = "leave embedding.model empty" if model == BUNDLED_MODEL else "embedding.model to the model of the index"
     both = f"set embedding.provider to {name!r} and {which}"
     if current.name == "none":
@@ -224,37 +225,38 @@ PROVIDERS: dict[str, Callable[[EmbeddingSettings], EmbeddingProvider]] = {
     "openai": lambda settings: import_module("anvil.embedding.openai").OpenAIProvider(settings),
     "none": NoProvider,
 }
-"""Name -> what makes the provider. Its module, and with it a library, is imported for this provider only."""
+"""Name -> function that makes the provider. It imports the provider's module, which imports its library."""
 
 
 # --- executors -------------------------------------------------------------------------------------------
 
 EmbeddedBatches = Generator[Embedded, None, None]
-"""One :class:`Embedded` for each batch, in the order of the batches. Closing it frees what it uses."""
+"""One :class:`Embedded` for each batch, in the order of the batches. Closing the generator frees its resources."""
 
 
 class Executor(Protocol):
     """Embeds the texts of one build, on this machine or on the workers of a cluster.
 
-    All other work of a build (chunking, reuse of vectors, writing) is done where the build runs: it is a few percent.
+    The other work of a build takes a few percent of its time: chunking, reuse of vectors and writing. It is not
+    distributed.
     """
 
     @property
     def batch(self) -> int:
-        """Texts that a batch should have, about."""
+        """The usual number of texts in a batch."""
 
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
         """The vectors of each batch, in order. A limited number of batches is read in advance.
 
-        Raises :class:`BuildError` when it cannot go on. It leaves no process running.
+        Raises :class:`BuildError` if embedding cannot continue. Then no process is left running.
         """
 
 
 class LocalExecutor:
-    """Embeds one batch after the other by the provider, in this process."""
+    """Embeds one batch after the other in this process."""
 
     batch = 512
-    """Enough to keep all cores busy until the last long text is done, few enough to need little memory."""
+    """Large enough to keep all cores busy until the last long text is done, small enough to need little memory."""
 
     def __init__(
         self,
@@ -264,20 +266,24 @@ class LocalExecutor:
         never_raises: bool = False,
         failure: str | None = None,
     ) -> None:
-        """``never_raises``: texts that cannot be embedded stay without vectors, and after a batch in which all texts
-        failed the provider is asked no more. ``failure``: why there are no vectors; None while the provider works."""
+        """``failure``: the reason if no vectors can be made, as is known before the first batch.
+
+        ``never_raises``: texts that cannot be embedded stay without vectors. After a batch in which all texts failed,
+        no further batch is given to the provider."""
         self.batch = batch
         self.never_raises = never_raises
         self.failure = failure
         self._provider = provider
 
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
-        """The vectors of each batch, in order. When the provider fails for all texts after some were embedded (quota
-        used up, key revoked), the vectors so far are kept, and the rest fails with that reason without a request."""
+        """The vectors of each batch, in order.
+
+        The provider may fail for all further texts after some were embedded, such as when a quota is used up or a key
+        is revoked. Then the vectors so far are kept, and all further texts fail with that reason, without a request."""
         import numpy as np
 
         any_embedded = False
-        for texts in batches:  # they are read to the end after a failure, too: that cuts the windows of the index
+        for texts in batches:  # read to the end also after a failure, because reading them cuts the index's windows
             embedded = None
             if self.failure is None:
                 try:
@@ -287,8 +293,8 @@ class LocalExecutor:
                         raise
                     self.failure = str(error)
             if embedded is None:
-                nothing = np.zeros((len(texts), self._provider.dimensions), np.float32)
-                embedded = Embedded(nothing, dict.fromkeys(range(len(texts)), self.failure or ""))
+                zeros = np.zeros((len(texts), self._provider.dimensions), np.float32)
+                embedded = Embedded(zeros, dict.fromkeys(range(len(texts)), self.failure or ""))
             elif self.never_raises and texts and len(embedded.failed) == len(texts):
                 self.failure = next(iter(embedded.failed.values()))
             any_embedded = any_embedded or len(embedded.failed) < len(texts)

@@ -1,4 +1,4 @@
-"""The vectors of texts."""
+"""Types for the vectors of texts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Vector: TypeAlias = "NDArray[np.float32]"
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Vectors of a list of texts, row for row."""
+    """The vectors of a list of texts, one row for each text."""
 
     vectors: Vector
-    """(n, dimensions) float32, rows of unit length; rows that failed are zeros."""
+    """(n, dimensions) float32, rows of unit length. Rows that failed are zeros."""
     failed: Mapping[int, str]
-    """Row to reason. A failure never loses the other rows."""
+    """Row -> reason of its failure. The other rows are valid."""
     cached: frozenset[int] = frozenset()
-    """Rows that were not computed now: the user's cache had them."""
+    """Rows from the user's cache, which were not computed now."""
