@@ -1,7 +1,7 @@
-"""Attestations of indexes: who built one and who must have. They are read, verified, and remembered in the cache.
+"""Attestations of indexes: reading, verifying and caching who built one, and the rule on who must have built it.
 
-Sigstore's own library verifies them offline: no server is asked. The package is an extra. Its root of trust, the keys
-of the public Sigstore, comes with it.
+Sigstore's own library, which is an extra, verifies them offline. The package brings its root of trust, which is the
+keys of the public Sigstore.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 class Attestation:
     """Who built an index, as a verified attestation says.
 
-    ``repository``: ``OWNER/REPO`` on GitHub, whose workflow ran. ``workflow``: the file of the workflow that signed and
-    its ref, ``.github/workflows/docs.yml@refs/heads/main``; of another repository, with that in front. ``commit``: the
-    commit of ``repository`` that the workflow ran for. ``run``: the address of the run, if it is known.
+    ``repository``: ``OWNER/REPO`` on GitHub, whose workflow ran. ``workflow``: the file and ref of the workflow that
+    signed, such as ``.github/workflows/docs.yml@refs/heads/main``; if it is of another repository, with that in front.
+    ``commit``: the commit of ``repository`` for which the workflow ran. ``run``: the address of the run; None if
+    unknown.
     """
 
     repository: str
@@ -51,9 +52,9 @@ class Attestation:
 
 @dataclass(frozen=True, slots=True)
 class AttestationRule:
-    """What is done about attestations. ``required``: whether an index without a valid one is refused. ``builder``: who
-    must have built it, ``OWNER`` or ``OWNER/REPO``; None for what the address of the index says. ``trusted_root``: the
-    file of another Sigstore's trusted root; None for the public one."""
+    """The rule for attestations. ``required``: whether an index without a valid one is refused. ``builder``: who must
+    have built it, ``OWNER`` or ``OWNER/REPO``; None means whom the address of the index names. ``trusted_root``: the
+    file with the trusted root of another Sigstore; None means the public one."""
 
     required: bool = False
     builder: str | None = None
@@ -61,29 +62,30 @@ class AttestationRule:
 
 
 SUFFIX = ".sigstore.json"
-"""What follows the name of an index in the name of the file with its attestation."""
+"""The ending that the file with the attestation of an index has behind the name of the index."""
 MAX_BYTES = 1_000_000
-"""Bytes of the longest file with attestations. One has about 12,000."""
+"""Bytes of the longest file with attestations. One attestation has about 12,000."""
 MAX_BUNDLES = 30
 """Attestations of one index that are verified."""
 ISSUER = "https://token.actions.githubusercontent.com"
-"""Who says, to the authority that signs certificates, which workflow is running."""
+"""The issuer of the tokens by which workflows of GitHub get their certificates."""
 GITHUB = "https://github.com/"
 PAYLOAD = "application/vnd.in-toto+json"
 STATEMENTS = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
 PROVENANCE = "https://slsa.dev/provenance/v1"
-"""The kind of statement that says who built a file. Others, such as a list of parts, say something else."""
+"""The kind of statement that says who built a file. There are others, such as bills of materials."""
 EXTENSIONS = {
     "1.3.6.1.4.1.57264.1.9": "signer",
     "1.3.6.1.4.1.57264.1.12": "repository",
     "1.3.6.1.4.1.57264.1.13": "commit",
     "1.3.6.1.4.1.57264.1.21": "run",
 }
-"""Extensions of a certificate of Fulcio, Sigstore's authority, that are read."""
+"""Object identifier -> name of the extensions that are read from a certificate of Fulcio, Sigstore's authority."""
 
 
 def is_by(attestation: Attestation, builder: str | None) -> bool:
-    """Whether ``OWNER`` or ``OWNER/REPO`` built it; GitHub ignores case in both. None: anybody."""
+    """Whether ``builder``, an ``OWNER`` or ``OWNER/REPO``, built the index. GitHub ignores case in both. None means
+    anybody."""
     if builder is None:
         return True
     repository = attestation.repository.lower()
@@ -94,8 +96,11 @@ def is_by(attestation: Attestation, builder: str | None) -> bool:
 
 
 def bundles(text: str) -> list[str]:
-    """The bundles in a file: one JSON object, or one in each line, as GitHub's programs write several. Empty for text
-    that is not JSON at all, because many sites answer every address with a page. Raises :class:`ValueError`."""
+    """The bundles in the text of a file: one JSON object, or one in each line, as GitHub's programs write several.
+
+    Empty if the text is not JSON at all, because many sites answer each request with a page. Raises
+    :class:`ValueError` if it is JSON of another form.
+    """
     if not text.lstrip("\ufeff \t\r\n").startswith("{"):
         return []
     if json_object(text) is not None:
@@ -109,7 +114,7 @@ def bundles(text: str) -> list[str]:
 
 
 def check_bundle(bundle: str) -> None:
-    """Raise :class:`ValueError` for what is no bundle, and for one that names no entry of a public log."""
+    """Raise :class:`ValueError` if the text is not a bundle, or has no entry of a public log."""
     material = (json_object(bundle) or {}).get("verificationMaterial")
     if not isinstance(material, dict):
         raise ValueError("it is not a Sigstore bundle")
@@ -121,7 +126,7 @@ def check_bundle(bundle: str) -> None:
 
 
 def check_statement(payload_type: str, payload: bytes, sha256: str) -> None:
-    """Raise :class:`ValueError` unless the signed statement is of who built the file with this SHA-256."""
+    """Raise :class:`ValueError` unless the signed statement says who built the file with this SHA-256."""
     statement = json_object(payload.decode("utf-8", "replace")) if payload_type == PAYLOAD else None
     if statement is None or statement.get("_type") not in STATEMENTS:
         raise ValueError("it is not a statement about files")
@@ -134,7 +139,7 @@ def check_statement(payload_type: str, payload: bytes, sha256: str) -> None:
 
 
 def identity(extensions: dict[str, bytes]) -> Attestation:
-    """Who signed, from the extensions of the certificate by their number. Raises :class:`ValueError`."""
+    """Who signed. ``extensions``: object identifier -> value, from the certificate. Raises :class:`ValueError`."""
     values = {name: _utf8_string(extensions[oid]) for oid, name in EXTENSIONS.items() if oid in extensions}
     repository, signer = values.get("repository", ""), values.get("signer", "")
     commit = values.get("commit", "")
@@ -155,11 +160,11 @@ def identity(extensions: dict[str, bytes]) -> Attestation:
 
 
 def _utf8_string(der: bytes) -> str:
-    """A DER ``UTF8String``: its tag, its length, and the text."""
+    """The text of a DER ``UTF8String``, which is a tag, a length, and the text. Raises :class:`ValueError`."""
     if len(der) < 2 or der[0] != 0x0C:
         raise ValueError("its certificate has an extension that is not text")
     size, start = der[1], 2
-    if size & 0x80:  # a text of 128 bytes or more: the other bits are the number of bytes that have its length
+    if size & 0x80:  # a text of 128 bytes or more: the other bits say how many bytes the length takes
         start += size & 0x7F
         size = int.from_bytes(der[2:start], "big")
     if len(der) != start + size:
@@ -171,7 +176,7 @@ def _utf8_string(der: bytes) -> str:
 
 
 def rule_of(options: FetchOptions, base: Path) -> AttestationRule:
-    """The rule of a configuration. ``base``: the start of its relative paths."""
+    """The rule in a configuration. ``base``: the folder of its relative paths."""
     return AttestationRule(
         required=options.require_attestation or options.attested_by is not None,
         builder=options.attested_by,
@@ -181,7 +186,8 @@ def rule_of(options: FetchOptions, base: Path) -> AttestationRule:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """``attestation``: who built the index, None if that is not proven. ``notes``: why it is not."""
+    """The result of an examination. ``attestation``: who built the index; None if that is not proven. ``notes``: why it
+    is not."""
 
     attestation: Attestation | None = None
     notes: tuple[str, ...] = ()
@@ -190,9 +196,9 @@ class Examined:
 class Examiner:
     """Finds out who built the indexes of one source.
 
-    ``rule``: None when nobody asks. ``expected``: who builds what is at that source, as its address says. ``shown``:
-    the source in messages. ``cache``: where results are remembered. Raises :class:`ConfigError` for a rule that cannot
-    be kept.
+    ``rule``: None means that attestations are not read. ``expected``: who builds the index, as its address says.
+    ``shown``: the source in messages. ``cache``: for results. Raises :class:`ConfigError` if the rule requires an
+    attestation and none can be verified.
     """
 
     def __init__(
@@ -214,40 +220,40 @@ class Examiner:
             )
 
     def recall(self, sha256: str) -> Attestation | None:
-        """Who built an index that was verified before, if it is who must have built it."""
+        """The attestation of an index from the cache; None if it was not verified before, or has another builder."""
         if self.rule is None or self._cache is None:
             return None
         return recalled(self._cache, sha256, self._builder, self.rule.trusted_root)
 
     def is_settled(self, sha256: str) -> bool:
-        """Whether nothing more can be found out about an index."""
+        """Whether an index needs no further examination."""
         return self.rule is None or self.recall(sha256) is not None
 
     def offline(self, sha256: str) -> Attestation | None:
-        """Who built a cached index. Raises :class:`NotAttested` if that must be known and is not."""
-        known = self.recall(sha256)
-        if known is None and self.rule is not None and self.rule.required:
+        """The attestation of a cached index, without a request. Raises :class:`NotAttested` if one is required and was
+        not verified before."""
+        recalled = self.recall(sha256)
+        if recalled is None and self.rule is not None and self.rule.required:
             raise NotAttested(
                 f"The cached index of {self._shown} is refused: its attestation was not verified before. "
                 "Fetch it again when the network is there."
             )
-        return known
+        return recalled
 
     def examine(self, sha256: str, read: Callable[[], Sequence[str]]) -> Examined:
-        """Verify the attestation of an index. ``read``: gets the bundles, none if there is no attestation.
+        """Verify the attestation of an index. ``read``: gives its bundles; none if it has no attestation.
 
-        Raises :class:`NotAttested` if the rule demands a valid one and there is none, :class:`FetchError` if that
-        cannot be found out.
+        If the rule requires an attestation, :class:`NotAttested` is raised if there is no valid one, and
+        :class:`FetchError` if the bundles cannot be fetched.
         """
         rule = self.rule
         if rule is None:
             return Examined()
-        known = self.recall(sha256)
-        if known is not None:
-            return Examined(known)
+        recalled = self.recall(sha256)
+        if recalled is not None:
+            return Examined(recalled)
         try:
-            # Before sigstore is looked for: an index without an attestation needs no advice to install it.
-            bundles = read()
+            bundles = read()  # before sigstore is looked for: without an attestation nobody needs to install it
             if not bundles and not rule.required:
                 return Examined()
             if not bundles:
@@ -280,22 +286,23 @@ class Examiner:
 
 
 def recalled(cache: FetchedCache, sha256: str, builder: str | None, trusted_root: str | None) -> Attestation | None:
-    """Who built an index, if its attestation was verified before with the same trusted root, and it is ``builder``."""
+    """The attestation of an index, if it was verified before with the same trusted root and is by ``builder``."""
     text = cache.held_by(note_of(sha256, trusted_root))
     try:
-        known = Attestation(**json.loads(text)) if text else None
+        attestation = Attestation(**json.loads(text)) if text else None
     except (ValueError, TypeError):
-        return None  # written by another version
-    return known if known is not None and is_by(known, builder) else None
+        return None  # another version of Anvil wrote it
+    return attestation if attestation is not None and is_by(attestation, builder) else None
 
 
 def note_of(sha256: str, trusted_root: str | None) -> str:
-    """The name of the note in the cache that says who built an index."""
+    """The name of the note in the cache with the attestation of an index."""
     return f"attestation {sha256} {trusted_root or ''}"
 
 
 def of_file(path: Path) -> list[str]:
-    """The bundles in the file beside an index on this machine. Raises :class:`NotAttested`."""
+    """The bundles in the file beside the index at ``path``; none if there is no file. Raises :class:`NotAttested` if it
+    cannot be read."""
     attestation_path = path.with_name(path.name + SUFFIX)
     try:
         return of_bytes(safe_files.data(attestation_path, MAX_BYTES), str(attestation_path))
@@ -306,14 +313,14 @@ def of_file(path: Path) -> list[str]:
 
 
 def of_bytes(data: bytes, shown: str) -> list[str]:
-    """The bundles in a file that was read. Raises :class:`NotAttested`."""
+    """The bundles in the bytes of a file. ``shown``: its name in errors. Raises :class:`NotAttested`."""
     if len(data) > MAX_BYTES:
         raise NotAttested(f"{shown} is longer than {MAX_BYTES:,} bytes")
     return parsed(data.decode("utf-8", "replace"), shown)
 
 
 def parsed(text: str, shown: str) -> list[str]:
-    """The bundles in the text of a file. Raises :class:`NotAttested`."""
+    """The bundles in the text of a file. ``shown``: its name in errors. Raises :class:`NotAttested`."""
     try:
         return bundles(text)
     except ValueError as error:
@@ -323,7 +330,7 @@ def parsed(text: str, shown: str) -> list[str]:
 # --- verifying with Sigstore's library ---------------------------------------------------------------------------
 
 PUBLIC = "https://tuf-repo-cdn.sigstore.dev"
-"""The public Sigstore, by the address of its root of trust."""
+"""The address of the public Sigstore's root of trust."""
 
 
 def is_installed() -> bool:
@@ -332,12 +339,12 @@ def is_installed() -> bool:
 
 
 def verify(bundles: Sequence[str], sha256: str, trusted_root: str | None = None) -> list[Attestation]:
-    """Who built the file with this SHA-256: of each bundle that is a valid attestation of it by a workflow of GitHub.
+    """The attestations in those bundles that are valid, by a workflow of GitHub, for the file with this SHA-256.
 
-    ``trusted_root``: the file of another Sigstore's trusted root. Raises :class:`NotAttested`, with the reason, when no
-    bundle is valid, and :class:`ConfigError`.
+    ``trusted_root``: the file with the trusted root of another Sigstore. Raises :class:`NotAttested` with the reason if
+    no bundle is valid, and :class:`ConfigError` if that file cannot be used.
     """
-    logging.getLogger("sigstore").addHandler(logging.NullHandler())  # else its warnings are printed
+    logging.getLogger("sigstore").addHandler(logging.NullHandler())  # otherwise its warnings are printed
     from sigstore.verify import Verifier
 
     verifier = Verifier(trusted_root=_public_root() if trusted_root is None else _root(Path(trusted_root)))
@@ -359,7 +366,8 @@ def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
     try:
         check_bundle(text)
         bundle = Bundle.from_json(text)
-        # The signature and the issuer of its certificate first: what payload and certificate say counts only then.
+        # The signature and the issuer of its certificate come first: only after that are payload and certificate
+        # trusted.
         payload_type, payload = verifier.verify_dsse(bundle, OIDCIssuerV2(ISSUER))
         extensions = {
             each.oid.dotted_string: each.value.public_bytes()
@@ -368,14 +376,14 @@ def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
         }
         check_statement(payload_type, payload, sha256)
         return identity(extensions)
-    except Exception as error:  # bundles are hostile, and the parsers below raise many things: it is not verified then
+    except Exception as error:  # for a hostile bundle, the parsers of sigstore raise errors of many kinds
         first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         raise NotAttested(without_control(first)[:300].rstrip(".")) from error
 
 
 def _public_root() -> TrustedRoot:
-    """The trusted root in the package. Its own function prefers a copy that it once made in the user's cache, which is
-    never renewed offline."""
+    """The trusted root in sigstore's package. Its own function prefers an older copy in the user's cache, which it does
+    not renew offline."""
     from sigstore.models import TrustedRoot
 
     resource = resources.files("sigstore") / "_store" / urllib.parse.quote(PUBLIC, safe="") / "trusted_root.json"
@@ -388,7 +396,7 @@ def _root(path: Path) -> TrustedRoot:
 
     try:
         return TrustedRoot.from_file(str(path))
-    except Exception as error:  # OSError, and what the parsers raise about a file that is something else
+    except Exception as error:  # OSError, and errors of the parsers for a file of another kind
         reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
         raise ConfigError(
             f"fetch.trusted_root: {path} cannot be used ({without_control(reason)[:200].rstrip('.')}). "

@@ -1,6 +1,6 @@
-"""An index that is published elsewhere. It is fetched before the first answer. In a server, a thread updates it.
+"""Updates of a published index: it is fetched before the first answer, and in a server a thread looks for newer ones.
 
-The thread asks the publisher from time to time. A newer index replaces the cached file. If there is none, or it is
+The thread asks the publisher from time to time. A newer index replaces the cached file. If that fails, or the index is
 refused, the cached file stays in use, and answers have a note.
 """
 
@@ -28,11 +28,11 @@ from anvil.wording import counted
 logger = logging.getLogger(__name__)
 
 FETCH_WAIT_S = 3.0
-"""How long a query waits for the publisher's first answer, or for the download, before it reports the state of it."""
+"""How long a query waits for the publisher or for the download, before it reports the progress."""
 FIRST_PAUSE_S = 60.0
-"""Pause after the first failure; it doubles with every further failure."""
+"""Pause after the first failure. It doubles with each further failure."""
 MAX_PAUSE_S = 3600.0
-"""The longest pause, unless ``fetch.refresh`` is shorter; also the pause when that is 0."""
+"""The longest pause after failures if ``fetch.refresh`` is 0; otherwise that is the longest."""
 LOOKING = "a newer one is being looked for."
 STOP_TIMEOUT_S = 5.0
 
@@ -44,9 +44,8 @@ class _Cancelled(Exception):
 class AutoUpdater(IndexLocation):
     """The cached file of one published index, and its updates.
 
-    ``head``: a folder in the repository whose HEAD decides which artifact is taken. ``attested``: which attestation an
-    index must have; without one that is required, nobody asks for attestations. ``is_named_by_user``: as in
-    :class:`FetchRequest`.
+    ``head``: a folder in the repository whose HEAD selects the artifact. ``attested``: the rule for attestations; they
+    are read only if it requires one. ``is_named_by_user``: see :class:`FetchRequest`.
     """
 
     def __init__(
@@ -77,10 +76,10 @@ class AutoUpdater(IndexLocation):
         return self._fetched is not None
 
     def ensure_fetched(self, wait: bool) -> None:
-        """Return when there is an index at :attr:`path`; raise :class:`FetchError` when there is none yet.
+        """Return when there is an index at :attr:`path`. Raises :class:`FetchError` if there is none yet.
 
-        After :meth:`start` its thread is waited for: with ``wait`` however long it takes. Without a thread the index
-        is fetched by this call, once.
+        After :meth:`start` it waits for the thread, with ``wait`` as long as it takes. Without a thread the index is
+        fetched by this call, once.
         """
         if self._thread.ident is None:
             if not self._tried.is_set():
@@ -106,7 +105,7 @@ class AutoUpdater(IndexLocation):
 
     @property
     def published_at(self) -> str | None:  # type: ignore[override]
-        """From the publisher, because the time of the cached file is that of its last use."""
+        """The time of the last change, from the publisher. The time of the cached file is that of its last use."""
         return self._fetched.published_at if self._fetched else None
 
     def start(self, progress: Progress | None = None) -> None:
@@ -116,7 +115,8 @@ class AutoUpdater(IndexLocation):
             self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, and a download at its next progress report; received bytes stay in the cache."""
+        """End the thread, and a download at its next progress report. The bytes that were received stay in the
+        cache."""
         self._stop.set()
         self._tried.set()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
@@ -126,7 +126,7 @@ class AutoUpdater(IndexLocation):
 
     def _run(self) -> None:
         try:
-            self._safely(lambda: self._take_cached(LOOKING))  # so that the first answers need not wait for the network
+            self._safely(lambda: self._take_cached(LOOKING))  # the first answers need not wait for the network
             failures = 0
             while not self._stop.is_set():
                 self._safely(lambda: self._update(self._report))
@@ -140,7 +140,7 @@ class AutoUpdater(IndexLocation):
             self._tried.set()
 
     def _safely(self, step: Callable[[], None]) -> None:
-        """Call ``step``; an unexpected exception counts as a failure, and the thread goes on."""
+        """Call ``step``. An unexpected exception is stored as the problem, and the thread goes on."""
         problem_before = self._problem
         try:
             step()
@@ -153,7 +153,7 @@ class AutoUpdater(IndexLocation):
             self._tried.set()
 
     def _pause(self, failures: int) -> float:
-        """Seconds until the publisher is asked again, after so many failures in a row."""
+        """Seconds until the publisher is asked again. ``failures``: their number in a row."""
         usual = self._request.options.refresh or MAX_PAUSE_S
         return min(FIRST_PAUSE_S * 2 ** min(failures - 1, 20), usual) if failures else usual
 
@@ -174,7 +174,7 @@ class AutoUpdater(IndexLocation):
             self.on_replaced()
 
     def _take_cached(self, reason: str) -> None:
-        """Answer from the file that was fetched before, if there is one; ``reason`` becomes a note."""
+        """Use the file that was fetched before, if there is one. ``reason`` becomes a note."""
         try:
             self._fetched = fetch(self._source, replace(self._request, offline=reason))
             self._problem = reason
@@ -189,7 +189,7 @@ class AutoUpdater(IndexLocation):
 
 
 def _confirmed(fetched: FetchResult) -> str:
-    """When the publisher confirmed that this index is the newest, as a part of a sentence."""
+    """The time when the publisher last confirmed that this index is the newest, such as "2 hours ago"."""
     then = datetime.fromisoformat((fetched.checked_at or "").replace("Z", "+00:00")).timestamp()
     seconds = time.time() - then
     if seconds < -60:
@@ -201,7 +201,7 @@ def _confirmed(fetched: FetchResult) -> str:
 
 
 def configured_updater(config: Config, base: Path, head: Path) -> AutoUpdater:
-    """The index that ``index`` of a configuration names. ``base``: the start of the configuration's paths. ``head``: a
-    folder in the repository."""
+    """The updater of the index that ``index`` in a configuration names. ``base``: the folder of its relative paths.
+    ``head``: a folder in the repository."""
     options, source = config.table(FetchOptions), config.index or ""
     return AutoUpdater(source, options, head, rule_of(options, base), source not in config.found_indexes)

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """An index in place. ``differs``: how its documents differ from it, None without them. ``of_site``: whether it
-    was built with a site. ``is_named``: the user named its file, so a search with this file is of its text alone."""
+    """An index in place. ``differs``: how the documents here differ from it; None if there are none. ``of_site``:
+    whether it was built with a site. ``is_named``: whether the user named its file with ``--to``; a search in this file
+    does not read the documents here."""
 
     fetched: FetchResult
     outcome: Literal["pulled", "unchanged"]
@@ -38,7 +39,7 @@ class Pulled:
 
 
 def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A SHA-256 as ``sha256sum`` prints it."""
+    """Check the value of ``--sha256``."""
     if value is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", value):
         raise click.BadParameter("A SHA-256 has 64 hexadecimal digits, as sha256sum prints them.")
     return value
@@ -127,7 +128,8 @@ def command(
 
 
 def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:
-    """The project that the index is for, or the place of the index alone."""
+    """The project that the index is for. If only ``--to`` is given, the project has this index file and no
+    documents."""
     import anvil
 
     try:
@@ -147,10 +149,11 @@ def _placed(
     *,
     is_named: bool,
 ) -> Pulled:
-    """Copy an index to ``target`` (None: it stays in the cache), unless the same file is there already.
+    """Copy an index to ``target``, unless the same file is there already. None: it stays in the cache.
 
-    ``private``: the folder of ``target`` is kept out of git if it is made. ``tree``: the documents to compare with.
-    An index whose file the user named (``is_named``) is of these documents if they have at least half of its pages.
+    ``private``: whether a new folder of ``target`` is excluded from git. ``tree``: the documents to compare with. If
+    the user named the file (``is_named``), they are compared only if they have at least half of the index's pages;
+    otherwise the index is of other documents.
     """
     from anvil.index_file import publish, verify
     from anvil.live import site_view
@@ -184,15 +187,16 @@ def _report(pulled: Pulled) -> dict[str, Any]:
         "chunks": manifest.chunks,
         "differs": pulled.differs,
         "of_site": pulled.of_site,
-        **{name: getattr(fetched, name) for name in _OF_FETCHED},
+        **{name: getattr(fetched, name) for name in _FETCHED_FIELDS},
     }
 
 
-_OF_FETCHED = ("origin", "commit", "distance", "fetched_at", "checked_at", "from_cache", "notes", "attestation")
+_FETCHED_FIELDS = ("origin", "commit", "distance", "fetched_at", "checked_at", "from_cache", "notes", "attestation")
+"""Fields of :class:`FetchResult` that the report has."""
 
 
 def _rendered(pulled: Pulled, build: str) -> str:
-    """What was pulled, from where, its commit, and how it differs from the working tree."""
+    """The report for people. ``build``: the command that updates the index."""
     fetched, manifest = pulled.fetched, pulled.fetched.manifest
     counts = f"{counted(manifest.pages, 'page')}, {counted(manifest.chunks, 'chunk')}, {size(manifest.size)}"
     done = "is up to date" if pulled.outcome == "unchanged" else "pulled"

@@ -15,11 +15,11 @@ def basic(name: str, password: str) -> str:
 
 
 def in_netrc(url: str) -> tuple[str, str] | None:
-    """Name and password of a host in ``~/.netrc``, or in the file that ``NETRC`` names, which pip, curl and git read
-    too; None without them, and where the file cannot be used."""
+    """Name and password for the host of a URL, from ``~/.netrc`` or the file that ``NETRC`` names, which pip, curl and
+    git read, too. None if there are none or the file cannot be used."""
     host = urllib.parse.urlsplit(url).hostname or ""
     with suppress(OSError, ValueError, netrc.NetrcParseError):
-        entry = netrc.netrc(os.environ.get("NETRC") or None).hosts.get(host)  # not the default one, which is for all
+        entry = netrc.netrc(os.environ.get("NETRC") or None).hosts.get(host)  # without "default", which is for any host
         if entry is not None:
             return entry[0], entry[2] or ""
     return None

@@ -1,8 +1,7 @@
-"""Candidates, which are indexes that a server offers, their resumable download into a part file, and the index in an
-archive that was downloaded.
+"""Download of an index that a server offers: resuming it after an interruption, and unpacking a ZIP archive.
 
-The part file survives an interruption. Resuming asks for the rest only (Range), and only of the very same file: its
-SHA-256 is known beforehand, or the server confirms its ETag (If-Range).
+An interruption leaves a part file. Only the missing bytes are requested then (Range), if it is certain that they are of
+the same file: its SHA-256 is known beforehand, or the server confirms its ETag (If-Range).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Validators:
 
     @property
     def strong(self) -> str | None:
-        """The ETag if it is a strong one, which identifies the bytes."""
+        """The ETag if it is strong, which means that it identifies the bytes; else None."""
         return self.etag if self.etag and not self.etag.startswith("W/") else None
 
 
@@ -57,10 +56,11 @@ NO_VALIDATORS = Validators()
 class Candidate:
     """An index, or an archive with one, that can be downloaded from ``url``.
 
-    ``place``: its path below the source. ``name`` identifies this version and contains no secret. ``check_status``
-    raises for a status other than success. ``manifest`` as published. ``sha256`` and ``size`` in bytes of the download,
-    from the manifest or the server's API. ``validators``: of the manifest, or, without one, of the file that was
-    downloaded before. ``revision``: the source's name for this version (an artifact, a release).
+    ``place``: its path below the source. ``name`` identifies this version and contains no secret. ``check_status``:
+    raises the error for a status other than success. ``manifest`` as published. ``sha256`` and ``size``, in bytes, of
+    the download: from the manifest or the server's API. ``validators``: of the manifest; without one, of the file that
+    was downloaded before. ``archive``: whether it is a ZIP archive. ``revision``: the source's name for this version
+    (an artifact, a release). ``distance``: number of commits that HEAD has after ``commit``.
     """
 
     url: str
@@ -85,25 +85,26 @@ class Candidate:
 
 
 class Missing(FetchError):
-    """There is no file at this place. The next place can be tried."""
+    """There is no file at this place; try the next one."""
 
 
 MAX_ATTEMPTS = 4
-"""Attempts in a row that do not get further."""
+"""Attempts in a row that make no progress, before the download fails."""
 MIN_PROGRESS_BYTES = 64_000
-"""What an attempt brings that gets further."""
+"""Bytes that an attempt must add to make progress."""
 RETRY_DELAY_S = 0.3
-"""Before a broken download continues; longer each time."""
+"""Pause before a broken download continues. It grows with each attempt."""
 STAGE = "fetching kB"
 """The stage of progress reports, which count kilobytes."""
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 
 
 def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progress) -> Validators | None:
-    """Fill ``part``; the file's validators, or None when the server has nothing newer than ``candidate.validators``.
+    """Download a candidate into the file ``part``. Returns the file's validators; None if it has not changed since
+    ``candidate.validators``.
 
-    Its digest is not yet compared. Raises :class:`Unreachable` when it breaks off again and again without getting
-    further, or after ``Limits.whole``: what came is kept if a later attempt can tell that it is of the same file.
+    The digest is not compared yet. Raises :class:`Unreachable` if the download breaks off again and again without
+    progress, or after ``Limits.whole``. Then ``part`` stays if a later call can resume it.
     """
     end, attempt, most = time.monotonic() + http.limits.whole, 0, 0
     while True:
@@ -114,9 +115,9 @@ def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
             attempt = 1 if size >= most + MIN_PROGRESS_BYTES else attempt + 1
             most = max(most, size)
             if attempt == MAX_ATTEMPTS or time.monotonic() > end:
-                kept, _ = _kept(candidate, part, _notes(part))
-                goes_on = " What came is kept; the next attempt goes on from there." if kept else ""
-                raise Unreachable(f"{error}{goes_on}") from None
+                kept_bytes, _ = _resumable(candidate, part, _notes(part))
+                advice = " The received part is kept; the next attempt continues it." if kept_bytes else ""
+                raise Unreachable(f"{error}{advice}") from None
             time.sleep(RETRY_DELAY_S * attempt)
         except ArtifactRejected:
             forget(part)
@@ -125,57 +126,60 @@ def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
 
 def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progress) -> Validators | None:
     notes = _notes(part)
-    have, before = _kept(candidate, part, notes)
+    start, before = _resumable(candidate, part, notes)
     headers = candidate.request_headers()
-    if have:
-        headers["Range"] = f"bytes={have}-"
+    if start:
+        headers["Range"] = f"bytes={start}-"
         if before.strong:
             headers["If-Range"] = before.strong
     with http.get(candidate.url, headers) as reply:
         if reply.status == 304 and headers.keys() & {"If-None-Match", "If-Modified-Since"}:
             return None
-        if reply.status == 416 and have:  # the file of the server ends before the part that is here
+        if reply.status == 416 and start:  # the file on the server is shorter than the part that is here
             forget(part)
             raise BrokenOff(f"{reply.host} cannot continue a download.")
-        if reply.status == 206 and have:
-            have, total = _continued(reply, have, candidate, before, part)
+        if reply.status == 206 and start:
+            total = _length_of_partial(reply, start, candidate, before, part)
         else:
             if reply.status != 200:
                 candidate.check_status(reply)
                 raise FetchError(f"{reply.host} answered with status {reply.status}. Check the address.")
-            have, total = 0, reply.length
+            start, total = 0, reply.length
         validators = Validators.of(reply)
-        _bounded(reply, candidate, total, http.limits.size)
-        # before the first byte: a download that is killed can go on from what it wrote
+        _check_length(reply, candidate, total, http.limits.size)
+        # before the first byte, so that a download which is killed can be resumed
         notes.write_text(json.dumps({"name": candidate.name, "etag": validators.etag}), encoding="utf-8")
-        _write(reply, part, have, total, candidate, http.limits.size, progress)
+        _write(reply, part, start, total, candidate, http.limits.size, progress)
     return validators
 
 
-def _kept(candidate: Candidate, part: Path, notes: Path) -> tuple[int, Validators]:
-    """The number of bytes of this file that were downloaded before, and their validators."""
+def _resumable(candidate: Candidate, part: Path, notes: Path) -> tuple[int, Validators]:
+    """The number of bytes in ``part`` that are of this candidate, and their validators. Another part is removed."""
     try:
         stored = json.loads(notes.read_text(encoding="utf-8"))
         before = Validators(stored["etag"])
         if stored["name"] == candidate.name and (candidate.sha256 or before.strong):
             return part.stat().st_size, before
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # none, or of another file: start at 0
+        pass  # there is no part, or its notes are damaged
     forget(part)
     return 0, NO_VALIDATORS
 
 
-def _continued(reply: Reply, have: int, candidate: Candidate, before: Validators, part: Path) -> tuple[int, int | None]:
-    """The offset of a partial response, and the whole length."""
+def _length_of_partial(reply: Reply, start: int, candidate: Candidate, before: Validators, part: Path) -> int | None:
+    """The length of the whole file, from a partial reply; None if unknown. Raises :class:`BrokenOff` if the reply does
+    not begin at ``start``, or is of another file."""
     range_ = _RANGE.fullmatch(reply.headers.get("content-range", "").strip())
-    other = before.strong and Validators.of(reply).etag not in (None, before.etag)
-    if not range_ or int(range_[1]) != have or (other and not candidate.sha256):
+    is_other = before.strong and Validators.of(reply).etag not in (None, before.etag)
+    if not range_ or int(range_[1]) != start or (is_other and not candidate.sha256):
         forget(part)
         raise BrokenOff(f"{reply.host} sent another part of the file than requested.")
-    return have, int(range_[3]) if range_[3] != "*" else None
+    return int(range_[3]) if range_[3] != "*" else None
 
 
-def _bounded(reply: Reply, candidate: Candidate, total: int | None, limit: int) -> None:
+def _check_length(reply: Reply, candidate: Candidate, total: int | None, limit: int) -> None:
+    """Raise :class:`ArtifactRejected` if the file is larger than ``limit``, or of another size than its manifest
+    says."""
     if (total or 0) > limit:
         raise ArtifactRejected(
             f"{reply.host} offers a file of {total:,} bytes, and {limit:,} are allowed. "
@@ -189,20 +193,21 @@ def _bounded(reply: Reply, candidate: Candidate, total: int | None, limit: int) 
 
 
 def _write(
-    reply: Reply, part: Path, have: int, total: int | None, candidate: Candidate, limit: int, progress: Progress
+    reply: Reply, part: Path, start: int, total: int | None, candidate: Candidate, limit: int, progress: Progress
 ) -> None:
     expected = total if total is not None else candidate.size
-    with part.open("r+b" if have else "wb") as file:
-        file.seek(have)
+    size = start
+    with part.open("r+b" if start else "wb") as file:
+        file.seek(start)
         file.truncate()
         most = min(limit, limit if expected is None else expected)
         too_large = ArtifactRejected(f"{reply.host} sends more than the {expected or limit:,} bytes it should.")
-        for chunk in reply.chunks(most - have, too_large):
-            have += len(chunk)
+        for chunk in reply.chunks(most - start, too_large):
+            size += len(chunk)
             file.write(chunk)
-            progress(STAGE, have // 1000, (expected or have) // 1000)
-    if expected is not None and have != expected:
-        raise BrokenOff(f"{reply.host} sent {have:,} of {expected:,} bytes.")
+            progress(STAGE, size // 1000, (expected or size) // 1000)
+    if expected is not None and size != expected:
+        raise BrokenOff(f"{reply.host} sent {size:,} of {expected:,} bytes.")
 
 
 def forget(part: Path) -> None:
@@ -216,8 +221,8 @@ def _notes(part: Path) -> Path:
 
 
 # --- an index in a ZIP archive, which is not trusted ------------------------------------------------------------------
-# An archive contains one index and its manifest, without folders. Paths, links, repeated members, other files, and
-# members that are too large are refused before anything is written.
+# An archive has one index and its manifest, without folders. Paths, links, repeated members, other files, and members
+# that are too large are refused before anything is written.
 
 MAX_DIRECTORY_BYTES = 65_536
 """Bytes of the longest central directory that is read."""
@@ -225,8 +230,6 @@ _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:]{1,200}")
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = 20
 """Bytes of the ZIP64 locator, which is right before the end record."""
-
-
 DAMAGED = (
     ValueError,
     zipfile.BadZipFile,
@@ -237,7 +240,7 @@ DAMAGED = (
     RuntimeError,
     struct.error,
 )
-"""What :mod:`zipfile` raises for an archive that it cannot read."""
+"""Errors that :mod:`zipfile` raises if it cannot read an archive."""
 
 
 class WrongArchive(ValueError):
@@ -245,13 +248,13 @@ class WrongArchive(ValueError):
 
 
 def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, Manifest | None]:
-    """Extract the index to the new file ``target``; its path and its manifest, None without one.
+    """Extract the index to the new file ``target``. Returns this path and the manifest; None if there is no manifest.
 
     ``limit``: bytes of the largest index. ``shown``: the archive's name in errors. Raises :class:`ArtifactRejected`.
     The index itself is not checked here, and not compared with the manifest.
     """
     try:
-        _small_directory(archive)
+        _check_directory(archive)
         with zipfile.ZipFile(archive) as opened:
             index, manifest_member = _members(opened, limit)
             published = None
@@ -263,11 +266,11 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
                 if published.file != index.filename:
                     raise WrongArchive(f"its manifest is of {published.file!r}, but it holds {index.filename!r}")
             with opened.open(index) as packed, target.open("wb") as file:
-                shutil.copyfileobj(packed, file)  # zipfile gives no more bytes than the index declares
+                shutil.copyfileobj(packed, file)  # zipfile gives no more bytes than its directory declares
             if target.stat().st_size != index.file_size:
                 raise WrongArchive(f"it does not unpack to the {index.file_size:,} bytes it declares")
     except OSError as error:
-        if error.errno != errno.EINVAL:  # EINVAL: a damaged directory has a negative offset
+        if error.errno != errno.EINVAL:  # EINVAL comes of a damaged directory with a negative offset
             raise
         message = f"The archive from {shown} is refused: its table of contents is damaged. Fetch it again."
         raise ArtifactRejected(message) from None
@@ -277,8 +280,8 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
     return target, published
 
 
-def _small_directory(archive: Path) -> None:
-    """Refuse a central directory that could fill the memory, before :mod:`zipfile` reads all of it."""
+def _check_directory(archive: Path) -> None:
+    """Raise :class:`WrongArchive` if the central directory could fill the memory: :mod:`zipfile` reads all of it."""
     size = archive.stat().st_size
     with archive.open("rb") as file:
         file.seek(max(0, size - _END.size - 65_535 - _LOCATOR))
@@ -286,7 +289,7 @@ def _small_directory(archive: Path) -> None:
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _END.size:
         raise WrongArchive("it is not a ZIP file, or not all of it is there")
-    if tail[max(0, at - _LOCATOR) : at].startswith(b"PK\x06\x07"):  # it has other numbers than those checked below
+    if tail[max(0, at - _LOCATOR) : at].startswith(b"PK\x06\x07"):  # its numbers are not those that are checked below
         raise WrongArchive("it is a ZIP64 archive")
     _, _, _, _, entries, length, _, _ = _END.unpack_from(tail, at)
     if entries > 2 or length > MAX_DIRECTORY_BYTES:
@@ -294,7 +297,7 @@ def _small_directory(archive: Path) -> None:
 
 
 def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipfile.ZipInfo | None]:
-    """The index and its manifest, checked."""
+    """The members of the index and its manifest; None if there is no manifest. Raises :class:`WrongArchive`."""
     members = opened.infolist()
     for member in members:
         name = member.orig_filename
@@ -307,9 +310,9 @@ def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipf
         if member.file_size > limit:
             raise WrongArchive(f"{name!r} in it has {member.file_size:,} bytes, and {limit:,} are allowed")
     indexes = [member for member in members if member.filename.lower().endswith(index_url.FILES)]
-    rest = [member for member in members if member not in indexes]
+    others = [member for member in members if member not in indexes]
     stem = indexes[0].filename.rpartition(".")[0] if indexes else ""
-    if len(indexes) != 1 or len(rest) > 1 or any(member.filename != f"{stem}.json" for member in rest):
+    if len(indexes) != 1 or len(others) > 1 or any(member.filename != f"{stem}.json" for member in others):
         names = ", ".join(repr(member.filename[:80]) for member in members) or "nothing"
         raise WrongArchive(f"it holds {names} instead of one index and its manifest")
-    return indexes[0], rest[0] if rest else None
+    return indexes[0], others[0] if others else None

@@ -1,7 +1,7 @@
-"""Fetching an index: from a source to a verified file in the cache.
+"""Fetching an index from an address or a path: a verified file in the cache, its manifest, and who built it.
 
-Servers are not trusted: sizes are limited, digests are compared, and the index must pass its check before it gets its
-name. If the server cannot be reached, the index that was fetched before is used, with a note.
+Servers are not trusted: sizes are limited, digests are compared, and the index must pass its check before it becomes
+the current one. If the server cannot be reached, the index that was fetched before is used, with a note.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ UNPUBLISHED = "It is published without a manifest, so the download is checked ag
 class FetchResult:
     """A verified index on this machine.
 
-    ``path`` is the same for each fetch of a source; its file is replaced by newer ones. ``manifest``: of that file.
+    ``path`` is the same for each fetch of a source; newer files replace the one there. ``manifest``: of this file.
     ``origin``: the source without credentials. ``fetched_at`` and ``checked_at`` (ISO 8601, UTC): the time of the
     download, and of the last check with the server; None for a path. ``from_cache``: why the server was not used; None
     if it was. ``commit``: the commit that the index was built from. ``distance``: number of commits that HEAD has after
-    it. Both are None if unknown. ``published_at``: the time of the last change, from the server. ``attestation``: who
-    built the index, if that was asked for and is proven.
+    that one. Both are None if unknown. ``published_at``: the time of the last change, from the server.
+    ``attestation``: who built the index, if the request asks for it and it is proven.
     """
 
     path: Path
@@ -82,12 +82,12 @@ def agree(published: Manifest, actual: Manifest, shown: str) -> None:
 class FetchRequest:
     """How an index is fetched.
 
-    ``options``: as configured. ``cache``: where it is kept; None for the user's own. ``head``: a folder in the
-    repository; the artifact nearest to its HEAD is taken. ``offline``: a reason to use the cache only. ``progress``
-    gets ("fetching kB", done, total). ``policy``: which servers are allowed; None for those that a user may name.
-    ``attested``: what is done about its attestation; None for nothing. ``limits``: instead of the usual ones.
-    ``is_named_by_user``: whether the source is the user's own words; only then the password that ``.netrc`` has for
-    its host is sent.
+    ``options``: the configuration. ``cache``: None means the user's own. ``head``: a folder in a repository; the
+    artifact nearest to its HEAD is taken. ``offline``: the reason to use the cache only; None means the server is
+    asked. ``progress`` gets ("fetching kB", done, total). ``policy``: which servers are allowed; None means those that
+    a user may name. ``attested``: the rule for its attestation; None means that attestations are not read. ``limits``:
+    None means the usual ones. ``is_named_by_user``: whether the user named the source; only then the password in
+    ``.netrc`` for its host is sent.
     """
 
     options: FetchOptions = field(default_factory=FetchOptions)
@@ -101,8 +101,8 @@ class FetchRequest:
     is_named_by_user: bool = False
 
     def entry(self, address: Address) -> CacheEntry:
-        """The place of a source in the cache. If an attestation is required, who must have built the index is part of
-        its name. So no index gets there that was fetched for somebody who does not require it."""
+        """The entry of a source in the cache. If an attestation is required, its name contains who must have built the
+        index. So it does not have an index that was fetched without this requirement."""
         source, rule = source_of(address), self.attested
         name = source.key(self.head)
         if rule is not None and rule.required:
@@ -115,8 +115,8 @@ def fetch(source: str | os.PathLike[str], request: FetchRequest = FetchRequest()
     """The index that ``source`` names, as a verified file.
 
     ``source``: a path (a file, or a folder with one), ``https://...`` (a file, a folder, a site), or
-    ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. Raises :class:`ConfigError` for an invalid source,
-    :class:`FetchError` when there is no index, :class:`ArtifactError` when the index is refused.
+    ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. Raises :class:`ConfigError` if the source is not
+    valid, :class:`FetchError` if there is no index, and :class:`ArtifactError` if the index is refused.
     """
     address = index_url.parse(os.fspath(source))
     if isinstance(address, LocalPath):
@@ -134,8 +134,8 @@ def fetch(source: str | os.PathLike[str], request: FetchRequest = FetchRequest()
 
 
 def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path | None = None) -> FetchResult:
-    """:func:`fetch`, with the limit and the attestation that a configuration asks for. ``base``: the start of its
-    paths."""
+    """Fetch an index with the limit and the attestation of a configuration. ``base``: the folder of its relative paths.
+    ``head``: see :class:`FetchRequest`. Raises as :func:`fetch` does."""
     options = config.table(FetchOptions)
     rule = attestation.rule_of(options, base)
     is_named = source not in config.found_indexes
@@ -149,7 +149,7 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A source on a server, and its ``entry`` in the cache."""
+    """One fetch from a source on a server. ``entry``: of the source in the cache."""
 
     source: WebSource | GitHubSource
     request: FetchRequest
@@ -157,15 +157,16 @@ class _Server:
     entry: CacheEntry
 
     def fetch(self) -> FetchResult:
-        """The index that the source has, or the cached one."""
+        """The index of the source, or the cached one if the server cannot be reached."""
         entry, shown = self.entry, self.source.address.shown
-        if self.request.offline:  # no lock, and nothing is written
+        if self.request.offline:  # without the lock: nothing is written
             return self._cached(entry.state(), self.request.offline)
         stored = entry.stored_state()
         try:
             with entry.lock(LOCK_TIMEOUT_S, self.request.progress):
                 state = entry.state()
-                # Another process confirmed it while this one waited. No time is compared: a clock can go back.
+                # Another process may have confirmed it while this one waited for the lock. Whether ``checked`` is later
+                # is not asked, because a clock can go back.
                 is_confirmed = state is not None and (stored is None or state.checked != stored.checked)
                 if state is not None and is_confirmed and self.examiner.is_settled(state.sha256):
                     return self._fetched(state, Examined(self.examiner.recall(state.sha256)))
@@ -186,12 +187,12 @@ class _Server:
             return self._cached(state, str(error))
 
     def _newest(self, state: CacheState | None) -> FetchResult:
-        """The index that the server has now. If its files do not match each other, they are requested a second time,
-        because a new index can be published between two requests."""
+        """The index that the server has now. If manifest and file do not match, both are requested a second time,
+        because a new index may have been published between the requests."""
         request = self.request
         limits = request.limits or Limits(size=request.options.max_bytes)
         authorization = self.source.authorization(request.is_named_by_user)
-        for last in (False, True):
+        for is_last in (False, True):
             with HttpClient(limits, authorization, request.policy) as http:
                 for candidate in self.source.candidates(http, state, request.head):
                     if candidate is None:
@@ -202,16 +203,16 @@ class _Server:
                     except Missing:
                         continue
                     except ArtifactRejected:
-                        if last or candidate.manifest is None:
+                        if is_last or candidate.manifest is None:
                             raise
                         break
         raise AssertionError  # the iterator of candidates ends with an error
 
     def _obtain(self, http: HttpClient, state: CacheState | None, candidate: Candidate) -> FetchResult:
-        """The candidate in the cache; it is downloaded if needed. It becomes the current index of its source after its
-        attestation was examined."""
+        """Make the candidate the current index of its source, after its attestation was examined. It is downloaded if
+        the cache does not have it."""
         entry, cache, shown, now = self.entry, self.entry.cache, self.source.address.shown, time.time()
-        # With a revision, the digest that is published may be that of an archive. A note says which index it holds.
+        # With a revision, the published digest may be that of an archive. A note in the cache has that of its index.
         sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
         file = cache.object(sha256) if sha256 else None
         downloaded, validators = file is None, candidate.validators
@@ -252,7 +253,7 @@ class _Server:
         return replace(result, downloaded=downloaded, distance=candidate.distance, notes=notes)
 
     def _confirmed(self, http: HttpClient, state: CacheState, now: float) -> FetchResult:
-        """The index of ``state``, which is still the one that the server has."""
+        """The result for the cached index of ``state``, which is still the one on the server."""
         url = self.source.url_of(state)
         examined = self.examiner.examine(state.sha256, lambda: self.source.bundles(http, state.sha256, url))
         state = replace(state, checked=now)
@@ -260,7 +261,7 @@ class _Server:
         return self._fetched(state, examined)
 
     def _verified(self, candidate: Candidate, max_bytes: int) -> Path:
-        """Check the downloaded file against its digest and manifest, and move it into the cache."""
+        """Check the downloaded file against its digest and manifest, and move the index into the cache."""
         entry, part, shown = self.entry, self.entry.part, self.source.address.shown
         named = f"The download from {shown}"
         try:
@@ -282,7 +283,7 @@ class _Server:
             if candidate.revision:
                 entry.cache.note(candidate.name, sha256)
         finally:
-            forget(part)  # it is complete: refused or moved
+            forget(part)  # it was complete, and is refused or moved now
             entry.unpacked.unlink(missing_ok=True)
         return cached_file
 
@@ -307,7 +308,7 @@ class _Server:
 
 
 def checked_manifest(file: Path, named: str) -> Manifest:
-    """The manifest of a checked file, which errors call by this name."""
+    """Check an index file and describe it. ``named``: its name in errors. Raises :class:`ArtifactError`."""
     try:
         return publish.describe(file)
     except ArtifactError as error:
@@ -316,10 +317,10 @@ def checked_manifest(file: Path, named: str) -> Manifest:
 
 
 def source_of(address: Address) -> WebSource | GitHubSource:
-    """The source of an address. Another kind is a line here, and its module."""
+    """The source of an address on a server. A further kind needs a line here, and its module."""
     if isinstance(address, GitHubAddress):
         return GitHubSource(address)
-    assert isinstance(address, WebAddress)  # a path is no source on a server
+    assert isinstance(address, WebAddress)  # and not a local path
     return WebSource(address)
 
 
@@ -342,7 +343,7 @@ def find(path: Path) -> FetchResult:
 
 
 def _manifest_at(path: Path) -> Manifest | None:
-    """The manifest at a path; None for another JSON file. Raises :class:`ArtifactRejected` for a damaged manifest."""
+    """The manifest at a path; None if it is another JSON file. Raises :class:`ArtifactRejected` if it is damaged."""
     try:
         text = safe_files.text(path, errors="replace")
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The cache of fetched indexes: index files by their SHA-256, and the current one of each source.
+"""The cache of fetched indexes: index files by their SHA-256, notes, and the current index of each source.
 
     fetched/objects/<sha256>.db        each index, once
-    fetched/names/<digest>             the SHA-256 of the index in an archive or an asset
+    fetched/names/<hash>               a note, such as the SHA-256 of the index in an archive or an asset
     fetched/sources/<key>/index.db     the current index of a source, replaced by rename, with its manifest
     fetched/sources/<key>/state.json   where and when it was found, without credentials and signatures
 
@@ -32,15 +32,15 @@ from anvil.system import safe_files
 from anvil.values import Progress
 
 MAX_ENTRIES = 12
-"""Limit for objects and for sources. The least recently used ones are removed first."""
+"""The largest number of objects, and of sources. The least recently used ones are removed first."""
 MIN_AGE_S = 24 * 3600.0
 """Time since the last use before anything is removed."""
 USE_INTERVAL_S = 3600.0
-"""How long a use is not recorded again: servers see a new time stamp as a change of the file."""
+"""Time after which a use is recorded again. A running server takes each new time stamp for a change of the file."""
 NOTES_FACTOR = 20
-"""Notes for each entry that the cache may have; they are small."""
+"""The largest number of notes, divided by that of objects. Notes are small."""
 RENAME_PAUSE_S = 0.1
-"""After this, the files of a source that was being replaced are looked at once more."""
+"""Pause before a source is read again that another process was just replacing."""
 _OWN = re.compile(r"[0-9a-f]{64}\.db|[0-9a-f]{64}|[0-9a-f]{32}")
 """The names of an object, of a note, and of a source."""
 
@@ -49,9 +49,9 @@ _OWN = re.compile(r"[0-9a-f]{64}\.db|[0-9a-f]{64}|[0-9a-f]{32}")
 class CacheState:
     """The current index of a source. Times in seconds since 1970.
 
-    ``place``: its path below the source, or that of its manifest, which names ``file``. ``etag`` and ``modified``:
-    validators of what is at ``place``. ``vouched``: whether its digest was published too. ``revision``: the source's
-    name for it (an artifact, a release). ``commit``: its commit, from the source.
+    ``place``: the path below the source of the index, or of its manifest, which names ``file``. ``etag`` and
+    ``modified``: validators of the file at ``place``. ``vouched``: whether the server published its digest, too.
+    ``revision``: the source's name for this version (an artifact, a release). ``commit``: its commit, from the source.
     """
 
     shown: str
@@ -68,7 +68,7 @@ class CacheState:
 
     @property
     def is_sound(self) -> bool:
-        """Whether each value has its type, and times are numbers of a calendar."""
+        """Whether each value has its type, and times are finite numbers."""
         has_types = all(isinstance(getattr(self, name), kind) for name, kind in get_type_hints(CacheState).items())
         return has_types and math.isfinite(self.fetched) and math.isfinite(self.checked)
 
@@ -85,25 +85,25 @@ class CacheUnwritable(BuildError):
 
 
 class FetchedCache:
-    """The cache in ``folder``; None for the user's own. ``max_entries``: as :data:`MAX_ENTRIES`."""
+    """The cache in ``folder``; None means the user's own. ``max_entries``: see :data:`MAX_ENTRIES`."""
 
     def __init__(self, folder: Path | None = None, max_entries: int = MAX_ENTRIES) -> None:
         self.folder = folder or safe_files.user_cache() / "fetched"
         self._max_entries = max_entries
 
     def entry(self, key: str) -> CacheEntry:
-        """The entry of a source. ``key``: its name, with the repository if its HEAD matters."""
+        """The entry of a source. ``key``: its name, with the repository if HEAD selects the index."""
         return CacheEntry(self, hashlib.sha256(key.encode()).hexdigest()[:32])
 
     def object(self, sha256: str) -> Path | None:
-        """The index file with this SHA-256, if it is in the cache and not damaged."""
+        """The index file with this SHA-256; None if it is not in the cache. A damaged one is removed."""
         path = self.folder / "objects" / f"{sha256}.db"
         try:
             if safe_files.sha256(path) == sha256:
                 if time.time() - path.stat().st_mtime > USE_INTERVAL_S:
                     os.utime(path)
                 return path
-            path.unlink()  # damaged
+            path.unlink()
         except OSError:
             pass
         return None
@@ -127,16 +127,16 @@ class FetchedCache:
             yield Path(folder, "index.db")
 
     def held_by(self, name: str) -> str | None:
-        """The SHA-256 of the index in an archive or an asset that was fetched before."""
+        """The text of a note; None if there is none. For an archive or an asset it is the SHA-256 of its index."""
         with contextlib.suppress(OSError):
             return (self.folder / "names" / _hashed(name)).read_text(encoding="utf-8")
         return None
 
-    def note(self, name: str, sha256: str) -> None:
-        """Store which index is in an archive or an asset. Their content never changes. Raises
-        :class:`CacheUnwritable`."""
+    def note(self, name: str, text: str) -> None:
+        """Store a note, such as the SHA-256 of the index in an archive or an asset, whose content does not change.
+        Raises :class:`CacheUnwritable`."""
         with self._writing():
-            _write(self.folder / "names" / _hashed(name), sha256)
+            _write(self.folder / "names" / _hashed(name), text)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -146,8 +146,8 @@ class FetchedCache:
             raise CacheUnwritable(self.folder, error) from error
 
     def keep_only(self, objects: Collection[str], names: Collection[str]) -> None:
-        """Remove all indexes but those with these SHA-256, all notes but these, and the sources. What the cache did not
-        write is left alone."""
+        """Remove all sources, all indexes but those with the SHA-256 in ``objects``, and all notes but ``names``. Files
+        that the cache did not write stay."""
         wanted = {f"{each}.db" for each in objects} | {_hashed(each) for each in names}
         for name in ("objects", "names", "sources"):
             folder = self.folder / name
@@ -157,7 +157,7 @@ class FetchedCache:
                     shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
     def prune(self) -> None:
-        """Remove entries over the limit that were not used lately."""
+        """Remove entries over the limit that were not used for :data:`MIN_AGE_S`."""
         now = time.time()
         for name in ("objects", "names", "sources"):
             with contextlib.suppress(OSError):
@@ -169,6 +169,8 @@ class FetchedCache:
 
 
 class CacheEntry:
+    """The files of one source in the cache."""
+
     def __init__(self, cache: FetchedCache, name: str) -> None:
         self.cache = cache
         self.folder = cache.folder / "sources" / name
@@ -178,15 +180,15 @@ class CacheEntry:
 
     @contextlib.contextmanager
     def lock(self, timeout_s: float, progress: Progress) -> Iterator[None]:
-        """Lock this source for other processes. Raises :class:`IndexBusy` after the timeout, and :class:`OSError` or
-        :class:`BuildError` when the folder cannot be written."""
+        """Hold the lock of this source. Raises :class:`IndexBusy` if another process still holds it after the timeout,
+        and :class:`OSError` or :class:`BuildError` if the folder cannot be written."""
         safe_files.make_folder(self.folder)
         os.utime(self.folder)
         with publish.exclusive(self.index, timeout_s, progress):
             yield
 
     def state(self) -> CacheState | None:
-        """The current index of the source, if it is in the cache and not damaged."""
+        """The state of the current index; None if there is none, or it is damaged."""
         for is_last in (not self.index.is_file(), True):
             with contextlib.suppress(OSError):
                 state = self.stored_state()
@@ -194,12 +196,12 @@ class CacheEntry:
                     return state
             if is_last:
                 break
-            time.sleep(RENAME_PAUSE_S)  # without the lock, this can be between two renames
+            time.sleep(RENAME_PAUSE_S)  # another process, with the lock, may be between two renames
         return None
 
     def stored_state(self) -> CacheState | None:
-        """What :meth:`confirm` stored last, without a look at the index; None if it was never fetched, or by another
-        version, or the file is damaged: then it is fetched again."""
+        """The state that :meth:`confirm` stored last; the index is not looked at. None if there is none, it is damaged,
+        or another version of Anvil wrote it: then the index is fetched again."""
         try:
             state = CacheState(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
             return state if state.is_sound else None
@@ -207,18 +209,18 @@ class CacheEntry:
             return None
 
     def manifest(self, state: CacheState) -> Manifest:
-        """The manifest of :attr:`index`, written when it was fetched."""
+        """The manifest of the current index, as it was written when the index was fetched."""
         path = manifests.manifest_path(self.index)
         try:
             stored = manifests.parse(path.read_text(encoding="utf-8"), str(path))
             if stored.sha256 == state.sha256:
                 return stored
         except (OSError, AnvilError):
-            pass  # missing, or of another index
+            pass  # it is missing or damaged
         return publish.describe(self.index)
 
     def confirm(self, state: CacheState) -> None:
-        """Store the state of the current index."""
+        """Store the state of the current index, which is still that of the source."""
         _write(self.folder / "state.json", json.dumps(asdict(state), indent=2) + "\n")
 
     def replace(self, file: Path, described: Manifest, state: CacheState) -> None:
@@ -230,9 +232,9 @@ class CacheEntry:
             os.link(file, fresh)
         except OSError:  # a file system without links
             shutil.copyfile(file, fresh)
-        (self.folder / "state.json").unlink(missing_ok=True)  # there is no state between the two renames
+        (self.folder / "state.json").unlink(missing_ok=True)  # so no state belongs to the wrong index meanwhile
         publish.replace(fresh, self.index)
-        fresh.unlink(missing_ok=True)  # when both are names of one file, the rename does nothing
+        fresh.unlink(missing_ok=True)  # if both are names of one file already, the rename has done nothing
         _write(
             manifests.manifest_path(self.index),
             manifests.render(dataclasses.replace(described, file=self.index.name)),

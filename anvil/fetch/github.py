@@ -1,7 +1,7 @@
-"""GitHub as a source of indexes: its API, a message for each error status, artifacts, releases, and attestations.
+"""GitHub as a source of indexes: requests to its API, errors by status, artifacts, releases, and attestations.
 
-Of the artifacts with one name, the one is taken whose commit is the nearest ancestor of the local HEAD, else the newest
-of the default branch. Artifacts of forks are ignored, because anyone can open a pull request that uploads one.
+Of several artifacts with one name, the one whose commit is the nearest ancestor of the local HEAD is taken, else the
+newest of the default branch. Artifacts of forks are ignored, because anyone can open a pull request that uploads one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _SHA256 = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 def api_url() -> str:
-    """Where the API is: ``GITHUB_API_URL``, which runners and enterprise servers set. Raises :class:`ConfigError`."""
+    """The address of the API: ``GITHUB_API_URL``, which is set on runners, also of enterprise servers, else GitHub's.
+    Raises :class:`ConfigError` if it cannot be used."""
     url = os.environ.get("GITHUB_API_URL", "").strip().rstrip("/") or API
     if not index_url.is_allowed(url) or index_url.without_secrets(url) != url:
         raise ConfigError("GITHUB_API_URL must be an https address without credentials, such as https://HOST/api/v3.")
@@ -46,7 +47,8 @@ def api_url() -> str:
 
 @dataclass(frozen=True, slots=True)
 class GitHubSource:
-    """Where an index is published at GitHub, with the methods of :class:`anvil.fetch.web_source.WebSource`."""
+    """An artifact or release of GitHub with an index. The methods are those of
+    :class:`anvil.fetch.web_source.WebSource`."""
 
     address: GitHubAddress
 
@@ -55,7 +57,7 @@ class GitHubSource:
         return self.address.slug
 
     def key(self, head: Path | None) -> str:
-        """Where HEAD selects the artifact, it contains the repository."""
+        """The name of the source in the cache. If HEAD selects the artifact, it contains the local repository."""
         root = None
         with suppress(GitError, SourceError):
             repository = Repository.discover(head) if head is not None and self.address.kind == "artifact" else None
@@ -63,7 +65,8 @@ class GitHubSource:
         return "\n".join((api_url(), self.address.shown, str(root or "")))
 
     def authorization(self, is_named_by_user: bool) -> Mapping[str, str]:
-        """For GitHub's API, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has."""
+        """Origin -> value of the Authorization header for the API, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or the token of
+        the program ``gh``."""
         api = api_url()
         secret = (os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api) or "").strip()
         return {origin(api): f"Bearer {secret}"} if secret else {}
@@ -76,8 +79,8 @@ class GitHubSource:
         return ""  # its attestation is found by its digest
 
     def bundles(self, http: HttpClient, sha256: str, url: str) -> list[str]:
-        """The bundles that GitHub keeps of an index that a workflow attested. Raises :class:`FetchError`, also when one
-        of them cannot be read: what it says is not known then."""
+        """The bundles of attestations that GitHub stores for an index. Raises :class:`FetchError`, also if one of them
+        cannot be read, because it could be the valid one."""
         api = Api(http, self.address)
         place = f"{api.root}/attestations/sha256:{sha256}?per_page={attestation.MAX_BUNDLES}"
         response, _ = api.get(place, "the attestation", may_be_missing=True)
@@ -93,7 +96,7 @@ class GitHubSource:
 
 
 def _token_of_gh(api: str) -> str | None:
-    """The output of ``gh auth token``; None without that program or a token for the host."""
+    """The output of ``gh auth token``; None if there is no such program, or it has no token for the host."""
     program = shutil.which("gh")
     if program is None:
         return None
@@ -121,8 +124,8 @@ class Api:
         self.authorized = http.authorizes(self.root)
 
     def get(self, url: str, what: str, may_be_missing: bool = False) -> tuple[Any, str | None]:
-        """The JSON at ``url``, and the URL of the next page. ``what``: its name in errors. ``may_be_missing``: whether
-        None is returned for what GitHub does not have."""
+        """The JSON at ``url``, and the URL of the next page of a list. ``what``: its name in errors.
+        ``may_be_missing``: whether the status 404 gives None instead of an error."""
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
         with self.http.get(url, headers) as reply:
             if may_be_missing and reply.status == 404:
@@ -132,17 +135,17 @@ class Api:
                 value = json.loads(reply.text())
             except (ValueError, RecursionError):
                 raise Unreachable(f"{reply.host} answered with something that is not JSON. Try again later.") from None
-            return value, _following(url, reply.headers.get("link", ""))
+            return value, _next_page(url, reply.headers.get("link", ""))
 
     def check_status(self, reply: Reply, what: str) -> None:
-        """Raise for a status other than 200, with the next step."""
+        """Raise the error for a status other than 200, with the next step."""
         slug, status = self.address.slug, reply.status
         if status == 200:
             return
         limited = reply.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in reply.headers
         if status == 429 or (status == 403 and limited):
             more = "" if self.authorized else " Set GITHUB_TOKEN: with a token, many more requests are allowed."
-            when = _again(reply.headers)
+            when = _time_to_retry(reply.headers)
             raise Unreachable(f"{reply.host} limits the number of requests. Try again {when}.{more}")
         if status == 401:
             raise FetchError(
@@ -163,7 +166,7 @@ class Api:
         raise FetchError(f"{reply.host} answered with status {status} when asked for {what}. Check the address.")
 
 
-def _following(url: str, links: str) -> str | None:
+def _next_page(url: str, links: str) -> str | None:
     """The URL of the next page in a ``Link`` header, if it has the origin of ``url``."""
     link = _NEXT.search(links)
     try:
@@ -173,8 +176,8 @@ def _following(url: str, links: str) -> str | None:
         return None
 
 
-def _again(headers: Mapping[str, str]) -> str:
-    """The time when a rate limit ends, from the headers."""
+def _time_to_retry(headers: Mapping[str, str]) -> str:
+    """The time when a rate limit ends, from the headers, for a message."""
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
     if after.isdecimal() and len(after) < 10:
         return f"in {int(after)} s"
@@ -182,7 +185,7 @@ def _again(headers: Mapping[str, str]) -> str:
 
 
 def size_of(value: Any) -> int | None:
-    """A number of bytes; None for another value."""
+    """``value`` if it is a number of bytes; else None."""
     return value if type(value) is int and value >= 0 else None
 
 
@@ -197,7 +200,7 @@ def digest_of(entry: dict[str, Any]) -> str | None:
 MAX_LIST_PAGES = 5
 """Pages of the list that are read, a hundred artifacts each."""
 MIN_COMMIT_CHARS = 7
-"""The shortest abbreviation of a commit, which git prints too. A shorter name is that of a branch alone."""
+"""Digits of the shortest abbreviation of a commit, as git prints it. A shorter name can only be that of a branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,8 @@ class _Artifact:
 def find_artifact(api: Api, head: Path | None) -> Candidate:
     """The artifact to fetch. Raises :class:`FetchError`, which says why there is none.
 
-    ``head``: a folder in a repository, for its HEAD. None, or outside a repository: the newest of the branch is taken.
+    ``head``: a folder in a repository with the HEAD. If it is None or in no repository, the newest artifact of the
+    branch is taken.
     """
     repository: Repository | None = None
     notes: list[str] = []
@@ -230,9 +234,9 @@ def find_artifact(api: Api, head: Path | None) -> Candidate:
         usable = [artifact for artifact in seen if not artifact.expired]
         try:
             if repository is not None and (nearest := _nearest(repository, usable)):
-                gone = _nearest(repository, [artifact for artifact in seen if artifact.expired])
-                if gone and gone[1] < nearest[1]:
-                    notes.append(f"A nearer artifact, of commit {gone[0].commit[:7]}, has expired.")
+                expired = _nearest(repository, [artifact for artifact in seen if artifact.expired])
+                if expired and expired[1] < nearest[1]:
+                    notes.append(f"A nearer artifact, of commit {expired[0].commit[:7]}, has expired.")
                 return _candidate(api, nearest[0], nearest[1], notes)
         except GitError as error:
             repository, notes = None, [str(error)]
@@ -241,17 +245,17 @@ def find_artifact(api: Api, head: Path | None) -> Candidate:
                 response, _ = api.get(api.root, "the default branch")
                 branch = str(response.get("default_branch")) if isinstance(response, dict) else ""
             newest = next((artifact for artifact in usable if api.address.ref or artifact.branch == branch), None)
-        if newest is not None and repository is None:  # with a repository, a nearer one may be on the next page
+        if newest is not None and repository is None:  # with a repository, the next page may have a nearer one
             break
     if newest is None:
-        raise FetchError(_none(api, seen, branch))
+        raise FetchError(_why_none(api, seen, branch))
     if repository is not None:
         notes.append(f"No artifact {api.address.name!r} is of an ancestor of HEAD; this is the newest of {branch}.")
     return _candidate(api, newest, None, notes)
 
 
-def _none(api: Api, seen: list[_Artifact], branch: str | None) -> str:
-    """Why no artifact can be taken, and what to do."""
+def _why_none(api: Api, seen: list[_Artifact], branch: str | None) -> str:
+    """The message if no artifact can be taken, with the next step."""
     name, slug = api.address.name, api.address.slug
     usable = [artifact for artifact in seen if not artifact.expired]
     if usable:
@@ -273,7 +277,7 @@ def _none(api: Api, seen: list[_Artifact], branch: str | None) -> str:
 
 
 def _pages(api: Api) -> Iterator[list[_Artifact]]:
-    """The artifacts with the name and the branch or commit of the address, newest first."""
+    """The pages of the list of artifacts with the name, and the branch or commit, of the address; newest first."""
     name = api.address.name
     url: str | None = f"{api.root}/actions/artifacts?{urllib.parse.urlencode({'name': name, 'per_page': 100})}"
     for _ in range(MAX_LIST_PAGES):
@@ -284,14 +288,14 @@ def _pages(api: Api) -> Iterator[list[_Artifact]]:
 
 
 def _parsed(response: Any, address: GitHubAddress) -> list[_Artifact]:
-    """The artifacts of a page of the list, newest first. Those of forks, and invalid entries, are left out."""
+    """The artifacts in a reply of the API, newest first, without those of forks and invalid entries."""
     name, ref, artifacts = address.name, address.ref, []
     for entry in objects(response, "artifacts"):
         run = entry.get("workflow_run")
         if not isinstance(run, dict) or entry.get("name") != name or type(entry.get("id")) is not int:
             continue
         if type(run.get("repository_id")) is not int or run.get("head_repository_id") != run["repository_id"]:
-            continue  # a pull request from a fork
+            continue  # it is from a pull request of a fork
         commit, branch = str(run.get("head_sha")), str(run.get("head_branch"))
         is_at = ref is None or ref == branch or (len(ref) >= MIN_COMMIT_CHARS and commit.startswith(ref.lower()))
         if is_at and OBJECT_ID.fullmatch(commit):
@@ -310,9 +314,9 @@ def _parsed(response: Any, address: GitHubAddress) -> list[_Artifact]:
 
 
 def _nearest(repository: Repository, artifacts: list[_Artifact]) -> tuple[_Artifact, int] | None:
-    """The artifact of HEAD's nearest ancestor, and the distance to it."""
+    """The artifact of HEAD's nearest ancestor, and the distance to it in commits; None if there is none."""
     by_commit: dict[str, _Artifact] = {}
-    for artifact in artifacts:  # newest first, so the last one of each commit is taken
+    for artifact in artifacts:  # newest first, so the newest one of each commit is taken
         by_commit.setdefault(artifact.commit, artifact)
     nearest = repository.nearest(by_commit)
     return (by_commit[nearest[0]], nearest[1]) if nearest else None
@@ -338,7 +342,7 @@ def _candidate(api: Api, artifact: _Artifact, distance: int | None, notes: list[
 
 
 def find_release(api: Api) -> Candidate:
-    """The index of the release. Raises :class:`FetchError` when there is none."""
+    """The index in the release. Raises :class:`FetchError` if there is none."""
     tag = api.address.name
     release_path = "latest" if tag == "latest" else f"tags/{urllib.parse.quote(tag, safe='')}"
     response, _ = api.get(f"{api.root}/releases/{release_path}", f"the release {tag!r}")
@@ -373,8 +377,8 @@ def find_release(api: Api) -> Candidate:
 
 
 def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | None:
-    """The manifest among the files of a release."""
-    # index.json first, as Anvil names it: a release may have other files that look like a manifest.
+    """The manifest among the files of a release; None if there is none."""
+    # index.json comes first, which is Anvil's name for it: a release may have other files that look like a manifest.
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
         if name.endswith(".json") and (size_of(assets[name].get("size")) or 0) < manifests.MAX_CHARACTERS:
             url = f"{api.root}/releases/assets/{assets[name]['id']}"
@@ -390,9 +394,9 @@ def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | Non
 
 
 def _stored(http: HttpClient, api: str, url: str) -> str:
-    """The bundle in GitHub's storage at ``url``, which the answer of ``api`` names. It is requested like the target
-    of a redirect, and without the token: the address is signed."""
-    if not attestation.is_installed():  # nobody reads it here
+    """The bundle in GitHub's storage at ``url``, which the reply of ``api`` names. It is requested like the target of a
+    redirect, and without the token, because the address is signed. Raises :class:`FetchError`."""
+    if not attestation.is_installed():  # it could not be unpacked, and nobody would read it
         return ""
     with http.anonymous() as anonymous, anonymous.get(anonymous.target(api, url)) as reply:
         shown = index_url.without_secrets(reply.url)
@@ -406,10 +410,10 @@ def _stored(http: HttpClient, api: str, url: str) -> str:
 
 
 def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
-    """The bundles in what GitHub's API says about a digest. ``read``: gets the bundle at an address, which the API
-    names instead of the bundle itself.
+    """The bundles in the API's reply about a digest. ``read``: gets the bundle at a URL, which the reply may have
+    instead of a bundle.
 
-    Raises :class:`ValueError` for an answer that cannot be read: it is not known then whether there is an attestation.
+    Raises :class:`ValueError` if the reply has another form: then it is unknown whether there is an attestation.
     """
     rows = response.get("attestations") if isinstance(response, dict) else None
     if not isinstance(rows, list):
@@ -427,13 +431,14 @@ def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
 
 
 def stored_bundle(data: bytes) -> str:
-    """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
+    """The bundle in a file of GitHub's storage, which is JSON, plain or packed with Snappy. Raises
+    :class:`ValueError`."""
     text = data.decode("utf-8", "replace")
     if json_object(text) is not None:
         return text
     import cramjam
 
-    unpacked = bytearray(attestation.MAX_BYTES)  # a longer one is refused before it is unpacked
+    unpacked = bytearray(attestation.MAX_BYTES)  # cramjam refuses a longer one before it unpacks it
     try:
         size = cramjam.snappy.decompress_raw_into(data, unpacked)
     except cramjam.DecompressionError as error:

@@ -345,7 +345,7 @@ def test_what_came_is_kept_for_the_next_attempt(server: Server, index: Path, get
     server.publish(index)
     cuts = cuts_in_each_attempt(index.read_bytes())
     server.answers["/anvil/index.db"].cuts = list(cuts)
-    assert "What came is kept" in refused(get, server.url, Unreachable)
+    assert "The received part is kept" in refused(get, server.url, Unreachable)
     server.requests.clear()
     assert get(server.url).path.read_bytes() == index.read_bytes()
     assert server.asked("/anvil/index.db")[0].headers["Range"] == f"bytes={sum(cuts)}-"
