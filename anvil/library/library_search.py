@@ -222,7 +222,7 @@ class LibrarySearcher:
             if vector is not None and not len(self.index.vectors.rows):  # no passage could be embedded
                 vector = None
             weights, count = ranking.query_weights(self.index, search.query), max(search.top_k, CANDIDATES)
-            results = ranking.rank(self.index, weights, vector, selection, count)[: search.top_k]
+            results = ranking.rank(self.index, weights, vector, [selection], count)[: search.top_k]
         if not results:
             return Passages((), (*notes, *self._why_none(search)))
         confidences = [self._fits.confidence(result.evidence) for result in results]

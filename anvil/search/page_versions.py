@@ -1,7 +1,7 @@
-"""Versions of a page in one index, such as ``docs/v2/`` beside ``docs/v3/``: an answer shows one of them.
+"""The versions of a page, of which an answer names one.
 
-A site, or a folder of documents, has a page once for each version. Pages are versions of each other if their addresses,
-or their paths without addresses, are the same without the folder of the version.
+A site, or a folder such as ``docs/v2/``, has a page once for each version, and one of them is enough in an answer.
+Pages are versions of each other when their addresses, else their paths, are the same without the folder of the version.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import edition
+from anvil.index_file.table_rows import CHUNK_BITS, edition
+from anvil.search.ranking import SCORE_DIGITS, RankedChunk
 from anvil.values import PAGE_ENDING
 
 T = TypeVar("T")
@@ -26,6 +27,16 @@ Measured with headings as questions to two versions of six documentation sets. O
 97 of 100 got the newer page (88 with a share of .9). Of 456 that only the older version has, 63 of 100 got the older
 page (73).
 """
+OTHER_SHARE = 0.8
+"""Share of the score of a page that the wanted version lacks: its subject was moved or removed. Of 128 headings of the
+newest etcd and k6 documentation, the mean reciprocal rank is .93 (.91 with a share of .9, .88 without); of 64 headings
+that only older versions have, 62 find their page (62, 63)."""
+ARCHIVES = frozenset({"archive", "archived", "archives", "old", "older", "previous", "versions"})
+"""Folders at the top with folders of versions in them."""
+LEAST_SHARE = 0.1
+"""Share of the shared pages of the largest version that another one has: a single ``index.md`` outside of all folders
+of versions is not the newest."""
+_PUNCTUATION = ".,:;!?()[]\"'`"
 MIN_SHARED = 3
 """Pages that a folder of documents must have in common with another version to be a version: ``v2/index.md`` alone may
 say how to get to this version."""
@@ -41,37 +52,67 @@ class Versioned(NamedTuple):
 
 
 class Versions(NamedTuple):
-    """The pages that have several versions.
+    """The versions of pages, where any page has several.
 
-    ``pages``: document id -> its :class:`Versioned`. ``families``: family -> the names of its versions, the newest
-    first; the one without a name is empty.
+    ``pages``: document id -> its :class:`Versioned`. ``families``: family -> the names of the versions that have the
+    page. ``around``: family -> the names of all versions of the documentation or component that the page belongs to.
+    Names are in order, the newest first. The name of no version's folder is empty.
     """
 
     pages: Mapping[int, Versioned]
     families: Mapping[str, tuple[str, ...]]
+    around: Mapping[str, tuple[str, ...]]
 
 
-NO_VERSIONS = Versions({}, {})
+NO_VERSIONS = Versions({}, {}, {})
+
+
+class Wanted(NamedTuple):
+    """The version that a question is about. ``version``: None for the newest. ``words``: the question without its
+    name."""
+
+    version: str | None
+    words: str
+
+    def among(self, names: Sequence[str]) -> str:
+        """The wanted one of the ``names`` of versions, newest first; the newest if it is not among them."""
+        return self.version if self.version is not None and self.version in names else names[0]
 
 
 def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
     """The versions of ``pages``. Each page is an id, an address or path, and the name of its version, if it has one."""
     members: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
+    roots: dict[str, str] = {}  # family -> the folder of its versions' folders
     for id_, address, version in pages:
         parts = _ENDING.sub("", address).split("/")
         if version in parts:
-            parts.remove(version)
-        members["/".join(parts)].append((id_, version))
-    # two pages of one version that look alike, a.md and a/index.md, are two pages
-    families = {
-        family: sorted(found, key=lambda member: newest(member[1]), reverse=True)
-        for family, found in members.items()
-        if len({version for _, version in found}) == len(found) > 1
+            place = parts.index(version)
+            family = "/".join(parts[:place] + parts[place + 1 :])
+            roots[family] = "/".join(parts[:place])
+        else:
+            family = "/".join(parts)
+        members[family].append((id_, version))
+    names = {family: {version or "" for _, version in pages} for family, pages in members.items() if family in roots}
+    # Two pages of one version that look alike, a.md and a/index.md, are two pages.
+    names = {family: own for family, own in names.items() if len(own) == len(members[family])}
+    shared: dict[str, Counter[str]] = defaultdict(Counter)  # folder -> version -> its pages that have others
+    for family, own in names.items():
+        shared[roots[family]].update(own if len(own) > 1 else ())
+    if not any(shared.values()):
+        return NO_VERSIONS
+    around = {
+        root: _newest_first(name for name, count in counts.items() if LEAST_SHARE * max(counts.values()) <= count)
+        for root, counts in shared.items()
     }
     return Versions(
-        {id_: Versioned(family, version) for family, found in families.items() for id_, version in found},
-        {family: tuple(version or "" for _, version in found) for family, found in families.items()},
+        {id_: Versioned(family, version) for family in names for id_, version in members[family]},
+        {family: _newest_first(own) for family, own in names.items()},
+        {family: around[roots[family]] for family in names},
     )
+
+
+def _newest_first(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: newest(name or None), reverse=True))
 
 
 def of_index(index: IndexReader) -> Versions:
@@ -85,7 +126,7 @@ def of_index(index: IndexReader) -> Versions:
 def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
     """The versions in a folder of documents: folders at its top named ``v2``, ``1.x`` and the like, or ``latest``
     beside one. All other pages are in no version's folder."""
-    pages = [(id_, path, path.partition("/")[0] if "/" in path else "") for id_, path in paths]
+    pages = [(id_, *in_folder(path)) for id_, path in paths]
     tops = {top for _, _, top in pages}
     if not any(map(VERSION_NUMBER.fullmatch, tops)):
         return NO_VERSIONS
@@ -94,31 +135,94 @@ def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
     def versions_in(folders: Collection[str]) -> Versions:
         return versions((id_, path, top if top in folders else None) for id_, path, top in pages)
 
-    shared = Counter(page.version for page in versions_in(folders).pages.values())
+    of_all = versions_in(folders)
+    shared = Counter(page.version for page in of_all.pages.values() if len(of_all.families[page.family]) > 1)
     return versions_in([folder for folder in folders if shared[folder] >= MIN_SHARED])
 
 
+def in_folder(path: str) -> tuple[str, str]:
+    """The path of a page without a folder of archived versions around it, and the folder at its top; empty for none."""
+    top, _, rest = path.partition("/")
+    if top.lower() in ARCHIVES:
+        path = rest
+    return path, path.partition("/")[0] if "/" in path else ""
+
+
+def wanted(versions: Versions, question: str) -> Wanted:
+    """The version that a question names, if it names one; else the newest."""
+    words = {word: word.lower().strip(_PUNCTUATION) for word in question.split()}
+    named = {
+        spelling: name for names in set(versions.around.values()) for name in names for spelling in spellings(name)
+    }
+    wanted_ones = {named[name] for name in words.values() if name in named}
+    if len(wanted_ones) != 1:
+        return Wanted(None, question)
+    rest = " ".join(word for word in question.split() if words[word] not in named)
+    return Wanted(wanted_ones.pop(), rest or question)
+
+
+def spellings(version: str) -> frozenset[str]:
+    """The words by which a question names a version: ``1.2`` and ``v1.2`` for ``v1.2.x``. None for a name without a
+    number: "the next page" does not ask for the version ``next``, nor "2 results" for version 2."""
+    number = version.lower().removeprefix("v")
+    if not number[:1].isdigit():
+        return frozenset()
+    short = number.removesuffix(".x")
+    return frozenset({f"v{number}", f"v{short}", *(name for name in (number, short) if "." in name)})
+
+
 def newest(version: str | None) -> tuple[bool, Any]:
-    """A sort key, highest for the version that most readers want: the one without a name, then by
+    """A sort key, highest for the version that most readers want: the one without a name, then as
     :func:`version_order`."""
     return version is None, version_order(version or "")
+
+
+def left_out(versions: Versions, want: Wanted) -> frozenset[int]:
+    """The pages of which another version is searched first: the wanted one, or the newest where that does not exist."""
+    chosen = {family: want.among(names) for family, names in versions.families.items()}
+    return frozenset(id_ for id_, page in versions.pages.items() if (page.version or "") != chosen[page.family])
+
+
+def is_foreign(versions: Versions, want: Wanted, page: int) -> bool:
+    """Whether a page does not exist in the wanted version of the documentation that it belongs to."""
+    if page not in versions.pages:
+        return False
+    family = versions.pages[page].family
+    return bool(versions.around[family]) and want.among(versions.around[family]) not in versions.families[family]
+
+
+def in_version(
+    results: Sequence[RankedChunk], versions: Versions, want: Wanted, *, is_weighed: bool
+) -> list[RankedChunk]:
+    """The results with one version of each page, best first. ``is_weighed``: a page that the wanted version lacks keeps
+    :data:`OTHER_SHARE` of its score."""
+    own = one_of_each(results, versions, want, lambda result: result.row >> CHUNK_BITS, lambda result: result.score)
+    if not is_weighed:
+        return own
+    weighed = [
+        result._replace(
+            score=round(OTHER_SHARE * result.score, SCORE_DIGITS), summands=[OTHER_SHARE * s for s in result.summands]
+        )
+        if is_foreign(versions, want, result.row >> CHUNK_BITS)
+        else result
+        for result in own
+    ]
+    return sorted(weighed, key=lambda result: -result.score)  # stable
 
 
 def one_of_each(
     results: Sequence[T],
     versions: Versions,
-    question: str,
+    want: Wanted,
     page: Callable[[T], int],
     score: Callable[[T], float],
 ) -> list[T]:
     """Ranked results without other versions of the same page, in the same order.
 
-    The newest version whose best score is near that of the page's best one stays. A version that the question names
-    goes before it.
+    The newest version whose best score is near that of the page's best one stays. The wanted version goes before it.
     """
     if not versions.pages:
         return list(results)
-    words = frozenset(question.lower().split())
     best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score
     for result in results:
         versioned = versions.pages.get(page(result))
@@ -131,8 +235,7 @@ def one_of_each(
 
         def preference(page: int, family: str = family, enough: float = enough) -> tuple[bool, bool, object]:
             version = versions.pages[page].version
-            is_named = version is not None and not words.isdisjoint((version.lower(), f"v{version.lower()}"))
-            return is_named, best[family][page] >= enough, newest(version)
+            return version == want.version and version is not None, best[family][page] >= enough, newest(version)
 
         kept[family] = max(scores, key=preference)
     return [

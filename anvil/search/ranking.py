@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -350,17 +351,24 @@ def query_weights(index: CandidateIndex, text: str) -> QueryWeights:
 
 
 def rank(
-    index: CandidateIndex, query_weights: QueryWeights, vector: NDArray[np.float32] | None, selection: Any, count: int
+    index: CandidateIndex,
+    query_weights: QueryWeights,
+    vector: NDArray[np.float32] | None,
+    selections: Sequence[Any],
+    count: int,
 ) -> list[RankedChunk]:
-    """The candidates for a query, best first: at least ``count`` by words and ``count`` by ``vector``, if the index has
-    so many. Without a vector, chunks without any of the words are no results."""
+    """The candidates for a query, best first: of each selection at least ``count`` by words and ``count`` by
+    ``vector``, if it has so many. All are scored together. Without a vector, chunks without any of the words are no
+    results."""
     phrases = _phrase_weights(index, query_weights)
-    word_rows = _keyword_candidates(index, query_weights, phrases, selection, count)
-    dense = None
+    by_words = (_keyword_candidates(index, query_weights, phrases, selection, count) for selection in selections)
+    candidates: Collection[int] = dict.fromkeys(chain.from_iterable(by_words))
     if vector is None:
-        rows = index.in_order(word_rows)
+        rows, dense = index.in_order(candidates), None
     else:
-        near = index.with_nearest(vector, word_rows, count, selection)
+        for selection in selections:
+            near = index.with_nearest(vector, candidates, count, selection)
+            candidates = near.rows
         rows, dense = near.rows, normalize(near.similarities, near.mean, near.peak)
     if not rows:
         return []

@@ -26,7 +26,7 @@ from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, query_rewriting, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
-from anvil.search.page_versions import Versions
+from anvil.search.page_versions import Versions, Wanted
 from anvil.search.ranking import (
     CANDIDATES,
     ENOUGH,
@@ -238,11 +238,15 @@ class Searcher:
         A version is one that a page of a site names, or a folder at the top. The language ``en`` includes ``en-GB``.
         """
         paths, version, language = request.paths, request.version, request.language
-        if paths is None and not (version is None and language is None):
+        if not (version is None and language is None):
             paths = frozenset(
                 page.file_path
                 for page in self.index.reader.documents()
-                if (version is None or version in (page.metadata.get("version"), page.file_path.partition("/")[0]))
+                if (paths is None or page.file_path in paths)
+                and (
+                    version is None
+                    or version in (page.metadata.get("version"), page_versions.in_folder(page.file_path)[1])
+                )
                 and (language is None or speaks(str(page.metadata.get("language") or ""), language))
             )
         return self.index.select(request.file_filter, paths)
@@ -252,9 +256,11 @@ class Searcher:
         query, mode = request.query, request.mode
         if mode == "semantic" and self.obstacle:
             raise ConfigError(self.obstacle)
-        selection = self.select(request)
+        selection, want = self.select(request), self._wanted_version(request)
         total = self.index.count(selection)
-        weights = ranking.query_weights(self.index, query)
+        # The best chunks of 25 versions are 25 copies of one. So one version of each page has candidates of its own.
+        selections = [selection] if want is None else [self._one_version(request, want), selection]
+        weights = ranking.query_weights(self.index, query if want is None else want.words)
         vector: NDArray[np.float32] | None = None
         failure: str | None = None
         if mode != "keyword" and not self.obstacle and total:
@@ -262,26 +268,41 @@ class Searcher:
             vector, failure = comparable_vector(question, self.provider, mode)
         results: list[RankedChunk] = []
         if total and mode == "semantic" and vector is not None:
-            near = self.index.nearest(vector, NEAREST, selection)
-            results = ranking.by_cosine(self.index, weights, near, ENOUGH)
+            near = {chunk.row: chunk for part in selections for chunk in self.index.nearest(vector, NEAREST, part)}
+            results = ranking.by_cosine(self.index, weights, near.values(), ENOUGH if want is None else len(near))
             if question is not None and question.unread:  # such a cosine is no evidence
                 results = [r._replace(evidence=r.evidence._replace(cosine=None, page=None)) for r in results]
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
-            results = ranking.rank(self.index, weights, vector, selection, CANDIDATES)
+            results = ranking.rank(self.index, weights, vector, selections, CANDIDATES)
             name = lexicon.qualified_name(query)
             if name is not None and results:
                 results, is_found = self._exact_anchor_first(results, name)
                 anchor = name if is_found else self._anchor_of(name, results)
                 if anchor != name:
                     anchor_weights = ranking.query_weights(self.index, anchor)
-                    again = ranking.rank(self.index, anchor_weights, vector, selection, CANDIDATES)
+                    again = ranking.rank(self.index, anchor_weights, vector, selections, CANDIDATES)
                     again, is_found = self._exact_anchor_first(again, anchor)
                     results = again if is_found else results
             elif mode == "hybrid":  # not in the mode "keyword": the search page, which must rank alike, has no texts
                 results = self._without_bare_sections(results)
+        if want is not None:
+            is_weighed = mode != "semantic" and not (weights.about_records and want.version is None)
+            results = page_versions.in_version(results, self.versions, want, is_weighed=is_weighed)
         return Candidates(results, total, weights, vector, failure)
+
+    def _wanted_version(self, request: SearchRequest) -> Wanted | None:
+        """The version that a question is about. None if no page has several versions, or the request chooses one."""
+        if request.version is not None or not self.versions.pages:
+            return None
+        return page_versions.wanted(self.versions, request.query)
+
+    def _one_version(self, request: SearchRequest, want: Wanted) -> Any:
+        """The selected chunks in one version of each page."""
+        left_out = page_versions.left_out(self.versions, want)
+        paths = frozenset(path for id_, path in self.index.reader.paths() if id_ not in left_out)
+        return self.select(replace(request, paths=paths if request.paths is None else paths & frozenset(request.paths)))
 
     def passage(self, row: int, vector: NDArray[np.float32] | None) -> HeadedText:
         """The text of a chunk for a scorer of passages, with the span of the window that is nearest to the query."""
@@ -477,8 +498,6 @@ def ranked_hits(
     least = options.min_confidence if request.min_confidence is None else request.min_confidence
     if least > 0:  # else only the results that are shown need theirs
         likely = [result for result in results if confidence_of(result) >= least]
-    if request.version is None:
-        likely = _one_version_of_each(searchers, likely, request.query)
     shown = sorted(_best_first(likely)[: request.top_k], key=likely.index)  # still in descending score
     failures = (*(of_index.failure for of_index in candidates.values()), failure)
     notes = list(dict.fromkeys(filter(None, failures)))
@@ -515,19 +534,6 @@ def _empty_filter_notes(searchers: Sequence[Searcher], request: SearchRequest) -
     wanted = {"version": request.version, "language": request.language}
     names = " and ".join(f"the {key} {quoted(value)}" for key, value in wanted.items() if value is not None)
     return [f"No page {'in the filter ' if file_filter else ''}has {names}."] if names else []
-
-
-def _one_version_of_each(searchers: Sequence[Searcher], results: Sequence[Result], query: str) -> list[Result]:
-    """The results without other versions of the same page."""
-    kept = list(results)
-    for number, searcher in enumerate(searchers):
-        if searcher.versions.pages:
-            own = [result for result in kept if result.number == number]
-            chosen = page_versions.one_of_each(
-                own, searcher.versions, query, lambda result: result.page[1], lambda result: result.score
-            )
-            kept = [result for result in kept if result.number != number or result in chosen]
-    return kept
 
 
 def _hits(

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.search.page_versions import newest, of_folder, one_of_each, others, versions
+from anvil.search.page_versions import (
+    Wanted,
+    is_foreign,
+    left_out,
+    newest,
+    of_folder,
+    one_of_each,
+    others,
+    versions,
+    wanted,
+)
 from tests.conftest import write
 
 PAGES = [
@@ -25,22 +35,26 @@ def test_the_newest_is_what_most_readers_want() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "kept"), [("how do I start it", [1]), ("how do I start it in 1.2", [2]), ("start it in v1.10?", [1])]
+    ("question", "kept"), [("how do I start it", [1]), ("how do I start it in 1.2", [2]), ("start it in v1.10?", [3])]
 )
 def test_one_version_of_a_page_stays(question: str, kept: list[int]) -> None:
     scores = {2: 0.8, 1: 0.79, 3: 0.78}
-    found = one_of_each(list(scores), versions(PAGES), question, lambda page: page, lambda page: scores[page])
+    want = wanted(versions(PAGES), question)
+    found = one_of_each(list(scores), versions(PAGES), want, lambda page: page, lambda page: scores[page])
     assert found == kept
 
 
 def test_an_older_version_stays_that_answers_better() -> None:
     scores = {2: 0.8, 1: 0.5}
-    assert one_of_each([2, 1], versions(PAGES), "x", lambda page: page, lambda page: scores[page]) == [2]
+    assert one_of_each([2, 1], versions(PAGES), Wanted(None, "x"), lambda page: page, lambda page: scores[page]) == [2]
 
 
 def test_pages_without_other_versions_are_left_alone() -> None:
     found = versions([(1, "a/index.html", None), (2, "1.2/b/index.html", "1.2"), (3, "c.html", None)])
-    assert not found.pages and one_of_each([3, 1], found, "x", lambda page: page, lambda page: 1.0) == [3, 1]
+    assert not found.pages and one_of_each([3, 1], found, Wanted(None, "x"), lambda page: page, lambda page: 1.0) == [
+        3,
+        1,
+    ]
     assert others(found, 1) == ()
 
 
@@ -67,6 +81,59 @@ def test_a_folder_has_versions_where_folders_with_numbers_share_pages() -> None:
 
 def test_two_pages_of_one_version_that_look_alike_are_no_versions() -> None:
     assert not versions([(1, "a.md", None), (2, "a/index.md", None), (3, "v2/a.md", "v2")]).pages
+
+
+def test_a_version_with_a_number_is_named_by_its_number() -> None:
+    found = of_folder(folder_of("v1.2.x/", "18.0/", "next/", "latest/"))
+    for question, version in (
+        ("queues in v1.2?", "v1.2.x"),
+        ("1.2.x queues", "v1.2.x"),
+        ("queues (18.0)", "18.0"),
+        ("the next page of 18 results", None),
+        ("from 1.2 to 18.0", None),  # two of them: about both
+    ):
+        assert wanted(found, question).version == version, question
+    assert wanted(found, "queues in v1.2?").words == "queues in" and wanted(found, "v1.2").words == "v1.2"
+
+
+def test_a_page_that_the_newest_version_lacks_is_foreign() -> None:
+    pages = [
+        *enumerate(["index.md", "archive/v1/gone.md", "v1/old.md", "v2/new.md"]),
+        *folder_of("v2/", "v1/", pages=12),
+    ]
+    found = of_folder([(number, path) for number, (_, path) in enumerate(pages)])
+    newest_, in_v1 = wanted(found, "p0"), wanted(found, "p0 in v1")
+    assert [is_foreign(found, newest_, page) for page in range(4)] == [False, True, True, False]
+    assert [is_foreign(found, in_v1, page) for page in range(4)] == [False, False, False, True]
+
+
+def test_one_page_outside_of_the_versions_is_not_the_newest_version() -> None:
+    found = of_folder([*folder_of("v2/", "v1/", pages=12), (99, "p0.md")])
+    assert set(found.around.values()) == {("v2", "v1")} and found.families["p0"] == ("", "v2", "v1")
+
+
+def test_versions_in_a_folder_of_archives_are_versions() -> None:
+    found = of_folder(folder_of("archive/14.0/", "archive/15.0/", "16.0/"))
+    assert found.families["p0"] == ("16.0", "15.0", "14.0") and left_out(found, wanted(found, "x in 15.0")) == {
+        *(0, 1, 2),
+        *(6, 7, 8),
+    }
+
+
+def test_many_versions_leave_room_for_five_pages(tmp_path: Path) -> None:
+    docs = write(
+        tmp_path / "docs",
+        {
+            f"v{version}/{name}.md": f"# {name}\n\nThe {name} of jobs and how long jobs wait.\n"
+            for version in range(1, 31)
+            for name in ("queue", "store", "mailbox", "worker", "lease", "retry")
+        },
+    )
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        found = [hit.metadata.file_path for hit in opened.search("how long jobs wait").results]
+        assert len(set(found)) == 5 and {path.partition("/")[0] for path in found} == {"v30"}
+        found = [hit.metadata.file_path for hit in opened.search("how long jobs wait in v7").results]
+        assert len(set(found)) == 5 and {path.partition("/")[0] for path in found} == {"v7"}
 
 
 def test_a_folder_with_versions_answers_once(tmp_path: Path) -> None:
