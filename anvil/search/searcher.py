@@ -216,7 +216,6 @@ class Searcher:
 
     @cached_property
     def versions(self) -> Versions:
-        """The versions of the pages."""
         return page_versions.of_index(self.index.reader)
 
     @property
