@@ -42,7 +42,7 @@ _HOMES = {
     "SectionText",
     "anvil.status": "Status",
 }
-"""Module -> the names that it has of those below."""
+"""Module -> the public names that it defines."""
 
 __all__ = [  # noqa: RUF022 - the object first
     "Anvil",

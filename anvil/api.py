@@ -1,4 +1,5 @@
-"""``anvil.open``, and what it returns: one index over one folder of documents, or several collections as one."""
+"""``anvil.open`` and the object that it returns: one index over one folder of documents, or several collections as
+one."""
 
 from __future__ import annotations
 
@@ -37,17 +38,17 @@ if TYPE_CHECKING:
 
 @checks_arguments
 class Anvil(Queries):
-    """One index, or several collections as one. All methods may be called from any thread. A context manager; without
-    :meth:`close` there is a ResourceWarning.
+    """One index, or several collections as one. All methods may be called from any thread. It is a context manager; if
+    it is not closed, there is a ResourceWarning.
 
-    Of several, a question goes to one version of each collection, the default one or else the newest. ``collection``
+    Of several collections, a question goes to one version of each: the default one, or else the newest. ``collection``
     chooses a collection by name, or by ``NAME@VERSION``; ``version`` chooses another version. If a collection cannot
-    answer, the others do, and a note says so. What is about one index alone, such as a build, then raises
-    :class:`ConfigError`; :meth:`alone` gives each of them.
+    answer, the others do, and a note says so. Methods about one index alone, such as a build, then raise
+    :class:`ConfigError`; :meth:`alone` gives an object for each collection.
     """
 
     other_folders: tuple[str, ...] = ()
-    """The folders of the project's other collections, where the first was opened because nobody named one."""
+    """The folders of the project's other collections, if the first was opened because nobody named one."""
 
     def alone(self, member: OpenedIndex) -> Anvil:
         """One of the indexes by itself. It is closed with this object."""
@@ -62,20 +63,21 @@ class Anvil(Queries):
         ``progress`` gets the progress of the first build, from another thread. Queries during the build are answered
         from what is indexed so far, and ``freshness.notes`` says so.
 
-        Of several collections, folders, which may have to be built, and published indexes, which may have to be
-        fetched, begin at once. The others are opened one after the other, so that many of them do not delay the
-        server's first answers.
+        Of several collections, folders and published indexes begin at once: they may have to be built or fetched. The
+        others are opened one after the other, so that many of them do not delay the server's first answers.
         """
         if not self.members[0].request.background:
             raise ConfigError("start() needs background work. Open the index with anvil.open(..., background=True).")
-        files = []  # of dependencies, mostly
+        index_files = []  # of dependencies, mostly
         for member in self.members:
             if self.is_several and not member.is_own and not index_url.is_remote(member.config.index or ""):
-                files.append(member)
+                index_files.append(member)
             else:
                 member.live.start(progress)
-        if files and self._opener is None and not self._closed.is_set():
-            self._opener = threading.Thread(target=self._open_files, args=(files,), name="anvil-open", daemon=True)
+        if index_files and self._opener is None and not self._closed.is_set():
+            self._opener = threading.Thread(
+                target=self._open_files, args=(index_files,), name="anvil-open", daemon=True
+            )
             self._opener.start()
 
     def _open_files(self, members: Sequence[OpenedIndex]) -> None:
@@ -86,8 +88,8 @@ class Anvil(Queries):
                 copy.searcher.index.warm()
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
-        """Call ``callback`` with the changed, added and removed pages after each refresh that found any; of several
-        collections each as ``COLLECTION:PATH``.
+        """Call ``callback`` with the changed, added and removed pages after each refresh that found any. Pages of
+        several collections are named ``COLLECTION:PATH``.
 
         The call is in the thread of the refresh, without a lock. Returns the function that ends the calls.
         """
@@ -136,19 +138,19 @@ class Anvil(Queries):
         """Build or update the index file. It is not written if nothing changed.
 
         ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
-        ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as
-        ``3/8``: only this share of them, for ``anvil merge``. ``executor``, such as ``ray://head:10001``: the cluster
-        that embeds them. ``version``: of what the documents describe, such as ``1.2.0``; the index says it to
-        ``anvil deps``. Raises :class:`BuildError`.
+        ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as ``3/8``:
+        only this share of them, for ``anvil merge``. ``executor``, such as ``ray://head:10001``: the cluster that
+        embeds them. ``version``: of the subject of the documents, such as ``1.2.0``; the index tells it to ``anvil
+        deps``. Raises :class:`BuildError`.
         """
         return build(self, request)
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:
-        """The pages in which the documents differ from the index file. No model is loaded.
+        """The pages that differ between the documents and the index file. No model is loaded.
 
         ``source``: other documents than those of the working tree. ``index``: another file than :attr:`index_path`.
-        Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
-        documents.
+        Raises
+        :class:`ArtifactError` if there is no usable index, :class:`SourceError` if there are no documents.
         """
         member = self.only
         documents = source or member.documents
@@ -163,21 +165,19 @@ class Anvil(Queries):
                 member.ensure_folder(member.folder)
             return (member.location if index is None else IndexLocation(Path(index))).compare(documents)
 
-    # --- what else is done with an index ---
+    # --- tests, lint and publishing ---
 
     def health(self) -> ContentHealth:
-        """Findings about the pages, such as duplicates and long sections. The index is not locked during comparison."""
+        """Findings about the pages, such as duplicates and long sections. The index is not locked during the
+        comparison."""
         from anvil.search import content_health
 
         member = self.only
         if not member.location.is_file:
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
         with member.live.query() as copy:
-            health, vectors = (
-                content_health.read_index(copy.reader),
-                content_health.compared_vectors(copy.reader),
-            )
-        # Without the lock: each page is compared with all others.
+            health, vectors = content_health.read_index(copy.reader), content_health.compared_vectors(copy.reader)
+        # Without the lock, because each page is compared with all others.
         return replace(health, near_duplicates=content_health.near_duplicates(vectors))
 
     def test(
@@ -187,11 +187,11 @@ class Anvil(Queries):
         mode: Mode | None = None,
         progress: Progress | None = None,
     ) -> TestReport:
-        """Ask the questions of a suite, and say which of them the documents answer.
+        """Ask the questions of a suite, and report which of them the documents answer.
 
         ``suite``: a file, or a :class:`anvil.doc_tests.values.Suite`; by default the nearest ``anvil-tests.toml``.
-        ``baseline``: a branch, tag or commit, or another index, to compare with. ``mode``: instead of what the
-        questions say. Raises :class:`AnvilError`.
+        ``baseline``: a branch, tag or commit, or another index, to compare with. ``mode``: of the search, instead of
+        that in the questions. Raises :class:`AnvilError`.
         """
         member = self.only
         questions = self.test_suite(suite) if suite is None or isinstance(suite, (str, os.PathLike)) else suite
@@ -218,14 +218,14 @@ class Anvil(Queries):
 
     def test_suggestions(self, suite: Suite | None = None, asked: AnyCollection[str] = ()) -> tuple[str, ...]:
         """Suggested questions, as TOML for a suite: headings that end in a question mark, entries of FAQs, and those in
-        ``asked``, such as the ones of the question log. Questions in ``suite`` are left out."""
+        ``asked``, such as questions of the question log. Questions in ``suite`` are left out."""
         with self.only.live.query() as copy:
             return tuple(registry.part("suite suggestions")(copy.reader, suite, asked))
 
     @property
     def question_log(self) -> QuestionLog:
-        """The log of questions of these documents; of several collections that of the first, which is the project's
-        own if it has one. There is a file only where a server was asked to keep one."""
+        """The log of questions of these documents; of several collections that of the first, which is the project's own
+        if it has one. There is a file only if a server was asked to keep one."""
         first = self.members[0]
         log: QuestionLog = registry.part("question log").of(first.docs_root, first.name, first.config)
         return log
@@ -244,13 +244,13 @@ class Anvil(Queries):
         rules: Sequence[str] | None = None,
         site: str | os.PathLike[str] | None = None,
     ) -> LintReport:
-        """What is wrong in the pages: broken links and anchors, orphans, near duplicates, and more; needs no model.
+        """Find problems in the pages, such as broken links and anchors, orphans and near duplicates. Needs no model.
 
         ``source``: other documents than the working tree's, such as the staged ones. ``rules``: the names of the rules
         to apply; all by default. ``site``: the folder of the built site, in which links, anchors and orphans are looked
-        up; by default ``site.folder``, if there is one and ``source`` is not given. The index is used where it has the
-        pages as they are, and is not changed.
-        Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
+        up; by default ``site.folder``, if there is one and ``source`` is not given. The index is used if it has the
+        pages as they are, and is not changed. Raises :class:`SourceError` if there are no documents,
+        :class:`ConfigError` for a rule that does not exist.
         """
         from anvil.documents import folder_advice, repository_files
 
@@ -277,9 +277,12 @@ class Anvil(Queries):
         return replace(report, notes=(*report.notes, unread)) if unread else report
 
     def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]:
-        """The Agent Skills of these documents for clients of a server: how many there are, and how to search them. None
-        without pages. ``name``: of the project; ``collection``: what the server calls these documents. Of several
-        collections: those of the project's own, each with a name of its own; one that cannot be read has none."""
+        """The Agent Skills of these documents for clients of a server: they say how many pages there are, and how to
+        search them. Without pages there is none.
+
+        ``name``: of the project. ``collection``: the server's name for these documents. Of several collections: the
+        skills of the project's own, each with a name of its own; a collection that cannot be read has none.
+        """
         agent_skills = registry.part("agent skills")
         if not self.is_several:
             with self.only.live.query() as copy:
@@ -289,18 +292,21 @@ class Anvil(Queries):
         for member in self.members:
             own = member.collection
             if own is not None and own.docs and self.is_default(member):
-                free, number = own.name, 2
-                while agent_skills.skill_name(free) in skills:
-                    free, number = f"{own.name}-{number}", number + 1
+                free_name, number = own.name, 2
+                while agent_skills.skill_name(free_name) in skills:
+                    free_name, number = f"{own.name}-{number}", number + 1
                 with suppress(AnvilError):
-                    skills |= {skill.name: skill for skill in self.alone(member).skills(free, own.name)}
+                    skills |= {skill.name: skill for skill in self.alone(member).skills(free_name, own.name)}
         return tuple(skills.values())
 
     def publish_skill(
         self, site: str | os.PathLike[str], name: str | None = None, *, mcp_url: str | None = None
     ) -> tuple[str, ...]:
         """Write an Agent Skill of the index into the folder of its site, where agents look for it; the paths of the
-        files. ``name``: of the project; ``mcp_url``: a server over these pages. Raises :class:`BuildError`."""
+        files.
+
+        ``name``: of the project. ``mcp_url``: a server over these pages. Raises :class:`BuildError`.
+        """
         agent_skills = registry.part("agent skills")
         address = (self.config.site.url or "").rstrip("/")
         folder = Path(site)
@@ -318,12 +324,12 @@ class Anvil(Queries):
         mcp_url: str | None = None,
     ) -> MarkdownReport:
         """Write each page of a built site as Markdown beside its HTML, and ``llms.txt`` and ``llms-full.txt``. The site
-        is the one that this index was built from, and is indexed first.
+        is the one that this index was built from. The index must be built first.
 
-        ``name``: of the project; ``version``: of pages without one of their own, by default that of the index;
+        ``name``: of the project. ``version``: of pages without one of their own, by default that of the index.
         ``link_html``: each HTML page gets a link to its Markdown in its head, by default as ``site.link_markdown``
-        says; ``mcp_url``: a server over these pages.
-        Raises :class:`ConfigError` without a site, and :class:`BuildError`.
+        says. ``mcp_url``: a server over these pages. Raises :class:`ConfigError` without a site, and
+        :class:`BuildError`.
         """
         site = self.only.site_pages()
         report: MarkdownReport = registry.part("markdown of a site")(
@@ -339,7 +345,8 @@ class Anvil(Queries):
 
     def publish_search_page(self) -> Path:
         """Write a page into the built site that searches its index in the browser, and the script of a search box for
-        other pages; the path of the page. The site is the one that this index was built from, and is indexed first.
+        other pages; the path of the page. The site is the one that this index was built from. The index must be built
+        first.
 
         Raises :class:`ConfigError` without a site, or for an index that is not in it, and :class:`BuildError`.
         """
@@ -350,7 +357,7 @@ class Anvil(Queries):
         return Path(registry.part("search page of a site")(self.index_path, site.folder, addresses))
 
     def _project_name(self) -> str:
-        """The name of the project of these documents; of an index alone, the name of its host or file."""
+        """The name of the project of these documents; for an index alone, the name of its host or file."""
         from urllib.parse import urlsplit
 
         files = registry.part("agents of a project").AgentFiles.around(self)
@@ -360,7 +367,7 @@ class Anvil(Queries):
 
 
 def build(opened: Anvil, request: BuildRequest) -> BuildReport:
-    """As :meth:`Anvil.index`, for a request as a whole."""
+    """:meth:`Anvil.index` for a whole request."""
     member = opened.only
     progress = member.request.progress if request.progress is silent else request.progress
     request = replace(request, progress=progress, named=member.request.named)
@@ -374,8 +381,11 @@ def build(opened: Anvil, request: BuildRequest) -> BuildReport:
 def publish_site_files(
     opened: Anvil, name: str | None = None, version: str | None = None
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Write what the configuration wants besides the index of a built site. Notes on it, and a line for each thing.
-    ``name`` and ``version``: as of :meth:`Anvil.publish_markdown`."""
+    """Write the files of a built site that the configuration asks for, besides its index; notes, and a line for each
+    thing.
+
+    ``name`` and ``version``: as of :meth:`Anvil.publish_markdown`.
+    """
     site, lines = opened.config.site, []
     notes: tuple[str, ...] = ()
     if site.writes_markdown:
@@ -406,11 +416,12 @@ def open(
 
     ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or the address of a published
     one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: as ``embedding.provider`` names it.
-    ``config``: a file or a :class:`Config`. The configuration has the values that are not given. ``site``: the folder
-    of a built site, whose pages are indexed as readers see them; its index is ``anvil/index.db`` in it. With ``docs``,
-    pages have the paths of their sources. ``site_url``: where the site is published; overrides what its pages say. If
-    only an index or a site is given, answers come from it alone. If half of the index's paths exist in the configured
-    folder, Anvil compares the two.
+    ``config``: a file or a :class:`Config`, with the values that are not given here. ``site``: the folder of a built
+    site, whose pages are indexed as readers see them; its index is ``anvil/index.db`` in it. With ``docs``, pages have
+    the paths of their sources. ``site_url``: where the site is published; overrides what its pages say.
+
+    If only an index or a site is given, answers come from it alone. But if half of the index's paths exist in the
+    configured folder, Anvil compares the two.
 
     ``collections``: names of collections of the configuration and of ``anvil.lock``, each as ``NAME`` or
     ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Anvil`. Without it, and
@@ -449,8 +460,8 @@ def _path(path: str | os.PathLike[str] | None) -> str | None:
 
 
 def open_index(request: OpenRequest) -> Anvil:
-    """See :func:`open`."""
-    # From what is named most exactly to what is named least: collections, the project's own, one folder, one index.
+    """:func:`open` for a whole request."""
+    # The most exact name goes first: collections, then the project's own documentation, one folder, one index.
     settings, base = _settings(request)
     if request.collections is not None:
         if request.names_index:
@@ -472,7 +483,7 @@ def open_index(request: OpenRequest) -> Anvil:
 
 
 def open_project(request: OpenRequest) -> Anvil:
-    """What a command or a server of a project opens: one index, or several collections where there are several.
+    """Open a project for a command or a server: one index, or several collections if there are several.
 
     No name in ``collections`` means all.
     """
@@ -495,7 +506,7 @@ def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Co
 
 
 def _own(config: Config, base: Path, request: OpenRequest) -> Collection:
-    """The collection that is opened where none is named: the first with a folder, else the only one."""
+    """The collection that is opened if none is named: the first with a folder, else the only one."""
     collections = _chosen(config, base, None)
     if len(collections) == 1 or collections[0].docs is not None:
         return collections[0]
@@ -507,8 +518,8 @@ def _own(config: Config, base: Path, request: OpenRequest) -> Collection:
 
 
 def _of_folder(config: Config, base: Path, request: OpenRequest) -> Anvil | None:
-    """The collection whose folder is ``docs``, if that alone is named. Its own keys count there, as where all
-    collections are opened."""
+    """The collection whose folder is ``docs``, if that alone is named; None if there is none. Its own keys count, as if
+    all collections were opened."""
     if not config.collections or request.index is not None or request.site is not None:
         return None
     folder = (base / config.docs).resolve()
@@ -537,9 +548,9 @@ def _member(
     else:
         has_folder = collection.docs is not None
         settings, index_only = of_collection(config, collection), not has_folder
-    known = collection if one_of_several else None
+    own = collection if one_of_several else None
     return OpenedIndex(
-        settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider, collection=known
+        settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider, collection=own
     )
 
 
@@ -554,7 +565,7 @@ def _several(config: Config, base: Path, collections: Sequence[Collection], requ
         for collection in collections:
             members.append(_member(config, base, collection, request, provider, one_of_several=True))
             stack.callback(members[-1].close)
-        stack.pop_all()  # all are open, and closed by what is returned
+        stack.pop_all()  # all are open; the returned object closes them
     return Anvil(members, config, provider)
 
 
@@ -564,7 +575,7 @@ def _has_index_elsewhere(config: Config) -> bool:
 
 
 def _settings(request: OpenRequest) -> tuple[Config, Path]:
-    """The configuration with these options, and the base of its relative paths."""
+    """The configuration with the options of the request, and the base of its relative paths."""
     flags = {
         "docs": request.docs,
         "index": request.index,
@@ -579,5 +590,5 @@ def _settings(request: OpenRequest) -> tuple[Config, Path]:
     else:
         config, base = load_config(request.config, flags)
     if request.site is not None and request.index is None:
-        config = replace(config, index=None)  # that of the site, whatever a file says
+        config = replace(config, index=None)  # the index is that of the site, whatever a file says
     return config, base

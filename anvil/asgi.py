@@ -1,7 +1,7 @@
 """``anvil.asgi:app``: one index as an ASGI application, configured by the environment, for functions and ASGI servers.
 
-The documents are opened when the server sends ``lifespan.startup``, or with the first request if it sends none, as
-functions do. The variables are in the guide on hosting.
+The documents are opened when the server sends ``lifespan.startup``. Functions send none, so the first request opens
+them. The variables are in the guide on hosting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from anvil.server.toolset import ServeRequest, Toolset, open_toolset
 
 DEFAULT_CACHE_S = 300
 BEHIND_PROXY_HOST = "0.0.0.0"
-"""Where the server listens is not known here, so the rules are those for a public address."""
+"""The address at which the server listens is not known here, so the rules are those for a public address."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class AsgiSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> AsgiSettings:
-        """Raises :class:`ConfigError` for a value that is not valid, and without a token unless all may read."""
+        """The settings in environment variables. Raises :class:`ConfigError` for a value that is not valid, and without
+        a token unless all may read."""
         level = environment.get("ANVIL_LOG_LEVEL", "warn")
         if level not in logs.LEVELS:
             raise ConfigError(f"ANVIL_LOG_LEVEL is {level!r}. Use one of {', '.join(logs.LEVELS)}.")
@@ -150,7 +151,7 @@ class AnvilApplication:
             self._ready = self._running = self._application = None
 
     async def _run(self, ready: asyncio.Future[None], stop: asyncio.Event) -> None:
-        """The whole life in one task, because contexts must be left in the task that entered them."""
+        """The life of the application in one task, because contexts must be left in the task that entered them."""
         try:
             settings = AsgiSettings.from_environment(self._environment)
             if not logging.getLogger().handlers:  # functions and servers may have set up logging

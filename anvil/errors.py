@@ -47,7 +47,7 @@ class Unreachable(FetchError):
 
 
 class NotFound(AnvilError):
-    """A page, section or document that is not in the index."""
+    """A page, section or document is not in the index."""
 
 
 class DocumentRejected(AnvilError):
@@ -63,8 +63,10 @@ class DocumentTooLarge(DocumentRejected):
 
 
 class ArtifactError(AnvilError):
-    """An index file that cannot be used. ``problem``: the message without ``advice``, the next step, where the two
-    are apart: another step may be right where the message is shown."""
+    """An index file that cannot be used.
+
+    ``problem``: the message without ``advice``, the next step. Where the message is shown, another step may be right.
+    """
 
     def __init__(self, problem: str, advice: str = "") -> None:
         super().__init__(f"{problem} {advice}".rstrip())
@@ -81,7 +83,7 @@ class ArtifactRejected(ArtifactError):
 
 
 class OlderIndex(ArtifactRejected):
-    """An index file of the older Anvil, the program for Node.js. A build may replace it."""
+    """An index file of the older Anvil, a program for Node.js. A build may replace it."""
 
 
 class NotAttested(ArtifactRejected):

@@ -1,5 +1,5 @@
-"""The indexes of a project: which collections it has, where each index is, and one of them opened, with its documents
-and their model."""
+"""The indexes of a project: its collections, the location of each index, and an opened index with documents and
+model."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
     from anvil.sites.site_folder import SiteFolder
 
 OWN_NAME = "docs"
-"""The name of the documentation that ``docs`` and ``index`` at the top of the configuration name."""
+"""The name of the documentation of ``docs`` and ``index`` at the top of the configuration."""
 MAX_SITE_ROUNDS = 3
 """Attempts to build the index of a site that is emptied meanwhile."""
 
 
-# --- which there are ---
+# --- the collections of a project ---
 
 
 def of_project(config: Config, base: Path) -> tuple[Collection, ...]:
     """All collections of a project: its own documentation, those of the configuration, and those of ``anvil.lock``.
 
-    Those with a folder come first: they are the project's own, which go before others where results are equal. A
-    collection of the configuration replaces one of the lock file with the same name and version. Where it has no
-    version, or is the project's own, the package of that name gets another name, so that it does not hide it.
+    Collections with a folder come first: they are the project's own, which go before others if results are equal. A
+    collection of the configuration replaces one of the lock file with the same name and version. If it has no version,
+    or has a folder, the package of the same name gets another name, so that it is not hidden.
     """
     configured = config.collections
     labels = {collection.label for collection in configured}
@@ -66,8 +66,11 @@ def of_project(config: Config, base: Path) -> tuple[Collection, ...]:
 
 
 def _own(config: Config, base: Path, others: Sequence[Collection]) -> Iterable[Collection]:
-    """The collection of ``docs`` and ``index`` at the top; none where another has its folder or its name, or where
-    there is no such folder and another collection to answer."""
+    """The collection of ``docs`` and ``index`` at the top.
+
+    There is none if another collection has its folder or its name. There is also none without such a folder and index,
+    if another collection can answer.
+    """
     folder = (base / config.docs).resolve()
     if any(other.name == OWN_NAME or (other.docs and (base / other.docs).resolve() == folder) for other in others):
         return ()
@@ -78,9 +81,9 @@ def _own(config: Config, base: Path, others: Sequence[Collection]) -> Iterable[C
 
 
 def chosen(collections: Sequence[Collection], labels: Iterable[str] | None) -> tuple[Collection, ...]:
-    """The collections that ``labels`` name, each as ``NAME`` or ``NAME@VERSION``; all where it is None.
+    """The collections that ``labels`` name, each as ``NAME`` or ``NAME@VERSION``; all for None.
 
-    A name without a version stands for all versions. Raises :class:`ConfigError`, with the closest names.
+    A name without a version stands for all versions. Raises :class:`ConfigError`, with the closest name.
     """
     if labels is None:
         return tuple(collections)
@@ -94,7 +97,7 @@ def chosen(collections: Sequence[Collection], labels: Iterable[str] | None) -> t
 
 
 def unknown(label: str, collections: Sequence[Collection]) -> str:
-    """A message for a collection that does not exist, with the closest one, or all."""
+    """A message for a collection that does not exist, with the closest name, or all names."""
     labels = list(dict.fromkeys([*(c.name for c in collections), *(c.label for c in collections)]))
     near = closest_names(label, labels, cutoff=0.5)
     names = list(dict.fromkeys(collection.name for collection in collections))
@@ -103,7 +106,7 @@ def unknown(label: str, collections: Sequence[Collection]) -> str:
 
 
 def answering_version(versions: Sequence[Collection]) -> Collection:
-    """The version of one collection that answers a question that names none: the default one, else the newest."""
+    """The version of a collection that answers a question without a version: the default one, else the newest."""
     defaults = [collection for collection in versions if collection.default]
     if defaults:
         return defaults[0]
@@ -111,11 +114,11 @@ def answering_version(versions: Sequence[Collection]) -> Collection:
     return next(collection for collection in versions if (collection.version or "") == best)
 
 
-# --- one of them ---
+# --- one index ---
 
 
 class IndexLocation:
-    """An index file on this machine; subclasses are for an index that is fetched, and for one in Milvus."""
+    """An index file on this machine. Subclasses are for an index that is fetched, and for one in Milvus."""
 
     is_file = True
     origin: str | None = None
@@ -123,10 +126,10 @@ class IndexLocation:
     copy_class: Any = None
     """The class of the copy for queries; None: :class:`anvil.live.memory_copy.MemoryCopy`."""
     published_at: str | None = None
-    """When the index was published, from its server (ISO 8601, UTC); None when unknown."""
+    """The time at which the index was published, from its server (ISO 8601, UTC); None if unknown."""
 
     def __init__(self, path: Path, *, built_here: bool = True) -> None:
-        """``built_here``: whether there are documents or a site that it is built from."""
+        """``built_here``: whether the index is built from documents or a site of this project."""
         self._built_here = built_here
         self.path = path
         """The index file. For an index in Milvus: a path for messages and locks, at which there is no file."""
@@ -139,12 +142,13 @@ class IndexLocation:
         return True
 
     def start(self, progress: Progress | None = None) -> None:
-        """Fetch, and keep up to date, in a thread of its own; returns at once. A second call does nothing more."""
+        """Fetch the index, and keep it up to date, in a thread of its own; returns at once. A second call does nothing
+        more."""
 
     def ensure_fetched(self, wait: bool) -> None:
         """Return when there is an index at :attr:`path`. ``wait``: however long it takes.
 
-        Raises :class:`FetchError` when there is none yet.
+        Raises :class:`FetchError` if there is none yet.
         """
 
     def notes(self) -> list[str]:
@@ -152,19 +156,19 @@ class IndexLocation:
         return []
 
     def open(self) -> AbstractContextManager[IndexReader]:
-        """A reader of the index. Raises :class:`ArtifactError` when it cannot be used."""
+        """A reader of the index. Raises :class:`ArtifactError` if it cannot be used."""
         return self.open_file()
 
     def open_file(self) -> Reader:
         """The reader of :attr:`path`."""
         from anvil.index_file import verify
 
-        # Which of the two decides only what a message advises: a build here, or where the index was built.
+        # The two differ only in the advice of messages: to build the index here, or where it was built.
         return verify.open_checked(self.path) if self._built_here else verify.open_foreign(self.path)
 
     def compare(self, source: DocumentSource) -> Changes:
-        """How the documents differ from the index. Raises :class:`ArtifactError` when it cannot be used, or is a
-        shard."""
+        """The differences between the documents and the index. Raises :class:`ArtifactError` if the index cannot be
+        used, or is a shard."""
         from anvil.index_file import verify
         from anvil.live import site_view
 
@@ -180,10 +184,10 @@ class IndexLocation:
 
 
 class OpenedIndex:
-    """One index: the corpus of a live index, a folder or a built site, or an index alone.
+    """One opened index, with the folder or the built site that it is built from, if there is one.
 
-    ``folder``: the documentation folder; None when there is only an index. ``site_folder``: the built site whose pages
-    are indexed. ``collection``: the one that it is; None for an index that was opened by itself.
+    ``folder``: the documentation folder; None if there is only an index. ``site_folder``: the built site whose pages
+    are indexed. ``collection``: None for an index that was opened by itself.
     """
 
     def __init__(
@@ -199,10 +203,10 @@ class OpenedIndex:
     ) -> None:
         """``base``: the start of relative paths in ``config``. ``index_only``: an index was named and no folder, so
         ``docs``, from the configuration, may be missing or unrelated. ``has_folder``: whether ``docs`` counts at all.
-        ``provider``: one that several share; the caller closes it."""
+        ``provider``: one that several indexes share; the caller closes it."""
         folder = base / config.docs
         is_missing = not folder.is_dir() and not index_only and not request.docs_in_git
-        if is_missing and collection is None:  # of several, the others answer, and this one says what it lacks
+        if is_missing and collection is None:  # of several collections, the others answer, with a note on this one
             from anvil.documents.folder_advice import no_folder
 
             raise SourceError(no_folder(folder, named=_named(config, request)))
@@ -247,7 +251,7 @@ class OpenedIndex:
 
     @property
     def name(self) -> str:
-        """What is searched: the documentation folder, else where the index comes from."""
+        """What is searched: the documentation folder, else the origin of the index."""
         return str(self.docs_root or self.location.origin or self.location.path)
 
     # --- documents -----------------------------------------------------------------------------------------
@@ -263,7 +267,8 @@ class OpenedIndex:
 
     @cached_property
     def site_tree(self) -> DocumentSource | None:
-        """The sources of the pages of a site in :attr:`folder`, of which a site generator may read other formats."""
+        """The sources of the pages of a site in :attr:`folder`. They have more formats, which a site generator may
+        read."""
         if self.folder is None:
             return None
         from anvil.documents.working_tree import WorkingTree
@@ -273,12 +278,12 @@ class OpenedIndex:
 
     @property
     def _compared(self) -> DocumentSource | None:
-        """The documents that an index is compared with, if it is of this folder."""
+        """The documents with which an index is compared if it is an index of this folder."""
         return self.tree if self.site_folder is None else self.site_tree
 
     @property
     def documents(self) -> DocumentSource | None:
-        """What is indexed: the pages of the site, else the documents in :attr:`folder`."""
+        """The documents that are indexed: the pages of the site, else those in :attr:`folder`."""
         return self.tree if self.site_folder is None else self.site_pages()
 
     def site_pages(self) -> SiteFolder:
@@ -291,7 +296,8 @@ class OpenedIndex:
         return self._site_source
 
     def built_site(self, folder: Path | None, *, by_default: bool) -> SiteFolder | None:
-        """The built site in a folder. ``by_default``: that of the configuration where none is named, if it exists."""
+        """The built site in a folder, or None. ``by_default``: without a folder, that of the configuration, if it
+        exists."""
         if folder is None and by_default and self.site_folder is not None and self.site_folder.is_dir():
             folder = self.site_folder
         return None if folder is None else self._site_in(folder)
@@ -310,7 +316,7 @@ class OpenedIndex:
 
     @property
     def docs_root(self) -> Path | None:
-        """The folder that answers are compared with; None when there is only an index."""
+        """The folder with which answers are compared; None if there is only an index."""
         if not self._index_only:
             return self.folder
         return self.folder if self.location.fetched and self._is_of_folder else None
@@ -327,12 +333,12 @@ class OpenedIndex:
         except ArtifactError:
             return False  # the first query raises it
         entries = tree.scan(indexed).entries
-        # Not all: pages come and go. Not a few: each project has an index.md.
+        # Not all of the pages: some come and go. More than a few: each project has an index.md.
         return len(indexed.keys() & entries.keys()) * 2 >= max(len(indexed), 1)
 
     @property
     def source(self) -> DocumentSource | None:
-        """The documents that answers are compared with; None when there is only an index."""
+        """The documents with which answers are compared; None if there is only an index."""
         return self._compared if self.docs_root is not None else None
 
     @property
@@ -346,17 +352,17 @@ class OpenedIndex:
 
     @property
     def watched(self) -> tuple[Path, bool] | None:
-        """The folder to watch for changes, and whether its subfolders count; None: there is none."""
+        """The folder to watch for changes, and whether its subfolders count; None if there is none."""
         folder = self.folder if self.location.origin is not None else self.docs_root
         if folder is not None:
             return folder, True
         if self.location.origin is not None:
             return None
-        return self.location.path.parent, False  # other files there may be many and have nothing to do with the index
+        return self.location.path.parent, False  # below it may be many files that have nothing to do with the index
 
     @property
     def is_private(self) -> bool:
-        """Whether the index is at its default place, in a folder that git ignores."""
+        """Whether the index is at its default path, in a folder that git ignores."""
         if self.config.index is not None or self.location.origin is not None or self.docs_root is None:
             return False
         from anvil.index_file import publish
@@ -364,10 +370,11 @@ class OpenedIndex:
         return publish.is_kept_out_of_git(self.location.path.parent)
 
     def ensure_usable(self) -> None:
+        """Raise :class:`SourceError` if the folder with which answers are compared no longer exists."""
         self.ensure_folder(self.docs_root)
 
     def ensure_folder(self, folder: Path | None) -> None:
-        """Raise :class:`SourceError` when the folder no longer exists. No empty one replaces it."""
+        """Raise :class:`SourceError` if the folder no longer exists. No empty one is made in its place."""
         if folder is not None and not folder.is_dir():
             if self.collection is not None:
                 raise SourceError(f"There is no folder {folder}. Make it, or correct docs of this collection.")
@@ -419,6 +426,7 @@ class OpenedIndex:
         is_staged = source.name == StagedTree.name
 
         def about_pages(count: int) -> str | None:
+            """A note on a folder with so many pages: it has none, or it has files of other formats."""
             reason = no_page(self.folder or "the source", self.config.source.include, staged=is_staged)
             if is_staged or self.folder is None:
                 return None if count else reason
@@ -442,20 +450,21 @@ class OpenedIndex:
         )
 
     def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
-        """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
+        """Build the index once, and keep a copy in the user's cache folder, because generators empty the site's
+        folder."""
         from anvil.index_file import manifests, publish
 
         assert self.site_folder is not None and self._site_source is not None
-        index, kept = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
+        index, index_copy = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
         # Without an index, a build begins with the first previous one: the copy, before those that the user names.
-        existing = [] if index.exists() or not kept.exists() else [kept]
-        report = build(replace(request, previous=(*existing, *request.previous)))
+        copies = [] if index.exists() or not index_copy.exists() else [index_copy]
+        report = build(replace(request, previous=(*copies, *request.previous)))
         if report.outcome == "built" or not manifests.manifest_path(index).is_file():
             publish.write_manifest(index)
         reasons = [*report.reasons, *self._site_source.notes]
-        if report.outcome == "built" or not kept.exists():
+        if report.outcome == "built" or not index_copy.exists():
             try:
-                publish.place(index, kept)
+                publish.place(index, index_copy)
             except (BuildError, OSError) as error:
                 reasons.append(f"No copy of the index is kept for a site that is emptied: {error}")
         return replace(report, reasons=tuple(reasons))
@@ -468,7 +477,7 @@ class OpenedIndex:
         if self._live is None:
             from anvil.live.live_index import LiveIndex
 
-            # A lock of its own: the other one may be held by a build, and close() must not wait for that.
+            # Not :attr:`lock`: a build may hold it, and close() must not wait for a build.
             with self._live_lock:
                 if self._live is None:  # another thread may have made it meanwhile
                     request = replace(self.request, watch=self.request.watch and not self.closed)
@@ -478,7 +487,7 @@ class OpenedIndex:
         return self._live
 
     def path_of(self, file_path: str) -> str | None:
-        """A page's path as in the index; None where it cannot be one."""
+        """A page's path as in the index; None if it cannot be one."""
         from anvil.search import pages
 
         if len(file_path) > MAX_PATH_CHARS:
@@ -513,13 +522,15 @@ class OpenedIndex:
 
 
 def _named(config: Config, request: OpenRequest) -> str:
-    """What names the documentation folder, for messages: the configuration, or the caller."""
+    """The name of the documentation folder's setting in messages: the key, or the option of the caller."""
     return "the key docs" if request.docs is None and config.docs != Config().docs else request.named("docs")
 
 
 def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bool) -> IndexLocation:
-    """The configured index: a file, an address from which it is fetched, or Milvus. ``has_folder``: whether it is built
-    from ``folder``."""
+    """The location of the configured index: a file, an address from which it is fetched, or Milvus.
+
+    ``has_folder``: whether it is built from ``folder``.
+    """
     index = config.index or ""
     if index_url.is_milvus(index):
         location: IndexLocation = registry.part("index in Milvus")(index, base)

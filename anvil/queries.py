@@ -1,5 +1,5 @@
-"""Questions to one index, or to several collections as one: which of them is asked, and search, exact lines, pages,
-sections and the status."""
+"""Queries to one index, or to several collections as one: which of them is asked; search, exact lines, pages and
+status."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
 
 @checks_arguments
 class Queries:
-    """Indexes that are opened together: which of them a question is for, and what can be asked of their pages. See
+    """Indexes that are opened together: which of them a question is for, and the queries to their pages. See
     :class:`anvil.Anvil`."""
 
     def __init__(
@@ -59,8 +59,8 @@ class Queries:
         *,
         owns_members: bool = True,
     ) -> None:
-        """``members``: in the order that decides between equal results. ``provider``: that of several members, which
-        is closed here. ``owns_members``: whether :meth:`close` closes them."""
+        """``members``: in the order that decides between equal results. ``provider``: the one that several members
+        share; it is closed here. ``owns_members``: whether :meth:`close` closes them."""
         self.members = tuple(members)
         self.config = config
         self._provider = provider
@@ -79,7 +79,7 @@ class Queries:
 
     @property
     def is_several(self) -> bool:
-        """Whether there are several indexes. Then each part of an answer has the collection that it is from."""
+        """Whether there are several indexes. Each part of an answer then names its collection."""
         return len(self.members) > 1
 
     @property
@@ -88,11 +88,12 @@ class Queries:
         return tuple(self._default)
 
     def is_default(self, member: OpenedIndex) -> bool:
-        """Whether this version answers questions that name none."""
+        """Whether this version of the collection answers questions that name none."""
         return member.collection is None or self._default[member.collection.name] is member.collection
 
     def selected(self, collection: str | None = None, version: str | None = None) -> tuple[OpenedIndex, ...]:
-        """The members that a question is for. Raises :class:`ConfigError`, with what there is."""
+        """The members that a question is for. Raises :class:`ConfigError`, with the collections or versions that
+        exist."""
         if not self._default:
             if collection is not None or version is not None:
                 raise ConfigError("There is one collection. Leave out its name.")
@@ -100,12 +101,12 @@ class Queries:
         collections = [member.collection for member in self.members if member.collection is not None]
         chosen = project_indexes.chosen(collections, collection and [collection])
         if version is None:
-            by_label = [each for each in chosen if each.label == collection]
-            wanted = by_label or [each for each in chosen if self._default[each.name] is each]
+            by_label = [candidate for candidate in chosen if candidate.label == collection]
+            wanted = by_label or [candidate for candidate in chosen if self._default[candidate.name] is candidate]
         else:
-            wanted = [each for each in chosen if each.version == version]
+            wanted = [candidate for candidate in chosen if candidate.version == version]
             if not wanted:
-                versions = ", ".join(dict.fromkeys(each.version for each in chosen if each.version))
+                versions = ", ".join(dict.fromkeys(candidate.version for candidate in chosen if candidate.version))
                 where = f"collection {collection}" if collection else "any collection"
                 raise ConfigError(
                     f"There is no version {version[:80]} of {where}. "
@@ -114,20 +115,20 @@ class Queries:
         return tuple(member for member in self.members if member.collection in wanted)
 
     def _labelled(self, part: P, member: OpenedIndex) -> P:
-        """A part of an answer; of several, with the collection that it is from."""
+        """A part of an answer; with several collections, with the name of its own."""
         if not self.is_several:
             return part
         return replace(part, collection=member.collection_name, version=member.version)
 
     def _notes(self, member: OpenedIndex, notes: Sequence[str] | None) -> list[str]:
-        """Notes of a member; of several, with its label."""
+        """Notes of a member; with several collections, each with its label."""
         return [f"{member.label}: {note}" if self.is_several else note for note in notes or ()]
 
     # --- the only index ------------------------------------------------------------------------------------
 
     @property
     def only(self) -> OpenedIndex:
-        """The only index. Raises :class:`ConfigError` where there are several."""
+        """The only index. Raises :class:`ConfigError` if there are several."""
         if self.is_several:
             labels = ", ".join(member.label for member in self.members)
             raise ConfigError(f"Several collections are open: {labels}. Open one of them alone.")
@@ -135,7 +136,7 @@ class Queries:
 
     @property
     def base(self) -> Path:
-        """The folder that relative paths in the configuration start from."""
+        """The folder at which relative paths in the configuration start."""
         return self.only.base
 
     @property
@@ -159,7 +160,7 @@ class Queries:
 
     @property
     def docs_root(self) -> Path | None:
-        """The documentation folder that answers are compared with; None when there is only an index."""
+        """The documentation folder with which answers are compared; None if there is only an index."""
         return self.only.docs_root
 
     @property
@@ -174,13 +175,14 @@ class Queries:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Why the last answer did not use the index file: it cannot be read, or none can be written. Of several
-        collections, a sentence for each such one."""
+        """Why the last answer did not use the index file: it cannot be read, or cannot be written. There is a sentence
+        for each such collection."""
         return tuple(self._notes(member, [member.live.refused])[0] for member in self.members if member.live.refused)
 
     @property
     def name(self) -> str:
-        """What is searched: the documentation folder, else where the index comes from; of several, the first."""
+        """What is searched: the documentation folder, else the origin of the index; of several collections, the
+        first."""
         return self.members[0].name
 
     # --- questions ---------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ class Queries:
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking. ``max_chars``: the
-        budget for all contents together, of which the likely ones get most; None: 800, and 100 for each result.
+        budget for all contents together, most of which the likely ones get; None: 800, and 100 for each result.
         ``min_confidence``: results with less are left out (default: ``search.min_confidence``). ``version``,
         ``language``: only pages of a site that have it, such as ``1.2`` and ``de``. Of several collections, ``version``
         is that of a collection, and there is no ``language``. Raises :class:`ConfigError` for a blank query.
@@ -199,15 +201,15 @@ class Queries:
 
     @takes(SearchRequest)
     def explain(self, request: SearchRequest) -> Explained:
-        """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
-        each confidence."""
+        """:meth:`search` with the parts of each score, the span of each matching section, and the evidence behind each
+        confidence."""
         return answer(self, request)
 
     def _search_several(self, members: Sequence[OpenedIndex], request: SearchRequest) -> Explained:
-        """One search of members that answer together. Their locks are taken in their order, so two questions never wait
+        """One search of members that answer together. Their locks are taken in their order, so two searches never wait
         for each other."""
         started_at = time.perf_counter()
-        # Embedded once, by the first that compares vectors: all have the same model.
+        # The query is embedded once, by the first member that compares vectors: all have the same model.
         embedded = (member.live.embed_query(request) for member in members)
         question = next((question for question in embedded if question is not None), None)
         with ExitStack() as stack:
@@ -221,10 +223,12 @@ class Queries:
             ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
             not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
             notes = [*_cannot_answer(problems), *not_by_meaning, *ranked.notes]
-            shown = {opened[each.number][0].label for each in ranked.ranked}
+            shown = {opened[result.number][0].label for result in ranked.ranked}
             parts = {member.label: member.live.freshness(copy) for member, copy in opened}
         freshness = Freshness.joined(parts, shown, notes)
-        labelled = (each._replace(hit=self._labelled(each.hit, opened[each.number][0])) for each in ranked.ranked)
+        labelled = (
+            result._replace(hit=self._labelled(result.hit, opened[result.number][0])) for result in ranked.ranked
+        )
         return replace(ranked, ranked=tuple(labelled)).explained(freshness, started_at)
 
     @takes(GrepRequest)
@@ -232,10 +236,10 @@ class Queries:
         """The lines that contain ``pattern``, by path and line: exact text, without ranking.
 
         ``path``: a page, a folder or a glob. ``regex``: ``pattern`` is a regular expression of RE2, which has no
-        look-around. ``context``: lines before and after each match. ``max_matches`` and ``max_chars`` bound the
-        answer; ``max_chars=None``: only ``max_matches`` does, and long lines are whole. ``offset``: matches to leave
-        out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not
-        valid, and :class:`NotFound` when no page is in ``path``.
+        look-around. ``context``: lines before and after each match. ``max_matches`` and ``max_chars`` bound the answer;
+        ``max_chars=None``: only ``max_matches`` does, and long lines are whole. ``offset``: matches to leave out, such
+        as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not valid, and
+        :class:`NotFound` if no page is in ``path``.
         """
         from anvil.results import GrepResult
         from anvil.search import grep
@@ -271,11 +275,12 @@ class Queries:
         offset: int = 0,
         max_chars: int | None = None,
     ) -> Page:
-        """A page, whole. Of several collections, without ``collection``, of the only one that has it. Raises
-        :class:`NotFound`, naming the closest paths.
+        """A whole page. Of several collections, without ``collection``, the page of the only one that has it. Raises
+        :class:`NotFound`, with the closest paths.
 
         ``max_chars`` bounds the text, to whole chunks and at least one; None: no limit. ``offset``: characters of the
-        text to leave out, such as ``next_offset`` of the answer before."""
+        text to leave out, such as ``next_offset`` of the answer before.
+        """
         from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
@@ -283,7 +288,7 @@ class Queries:
         return self._labelled(pages.bounded_page(page, offset, max_chars), member)
 
     def outline(self, file_path: str, collection: str | None = None, version: str | None = None) -> Outline:
-        """A whole page, and where its sections are in it. Raises :class:`NotFound`, naming the closest paths."""
+        """A whole page, and the positions of its sections in it. Raises :class:`NotFound`, with the closest paths."""
         from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
@@ -301,7 +306,7 @@ class Queries:
         max_chars: int | None = None,
     ) -> SectionText:
         """The text under one heading. ``max_chars`` and ``offset`` as in :meth:`get_page`, but in whole lines. Raises
-        :class:`NotFound`, naming the closest breadcrumbs."""
+        :class:`NotFound`, with the closest breadcrumbs."""
         from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
@@ -321,11 +326,12 @@ class Queries:
         collection: str | None = None,
         version: str | None = None,
     ) -> PageList:
-        """The pages, or those in a folder, sorted by collection and path. ``notes`` say which are missing, as during a
-        first build.
+        """The pages, or those in a folder, sorted by collection and path. ``notes`` say which are missing, such as
+        during a first build.
 
         ``limit`` and ``max_chars``, which counts characters of the entries, bound the answer; None: no limit.
-        ``offset``: pages to leave out, such as ``next_offset`` of the answer before."""
+        ``offset``: pages to leave out, such as ``next_offset`` of the answer before.
+        """
         from anvil.results import PageList
         from anvil.search import pages
 
@@ -338,8 +344,8 @@ class Queries:
         return pages.bounded_list(PageList(listed, len(listed), notes), limit, offset, max_chars)
 
     def topics(self, wait: bool = True) -> str:
-        """A sentence on what the documents are about: quoted titles of the top pages; "" if there are none, and for
-        several collections, whose names say it.
+        """A sentence on the subjects of the documents: quoted titles of the top pages. "" without pages, and for
+        several collections, whose names tell the subjects.
 
         ``wait=False``: from the index file as it is, at once; "" if it was never checked on this machine.
         """
@@ -360,8 +366,8 @@ class Queries:
         return ""
 
     def get_status(self) -> Status:
-        """The state of the server, the index, the embedding and the repository, and of each collection where there are
-        several; those that cannot answer have a note. Errors of git do not make it fail."""
+        """The state of the server, the index, the embedding and the repository, and of each of several collections;
+        those that cannot answer have a note. Errors of git do not make it fail."""
         from anvil import status
 
         def of(member: OpenedIndex) -> Status:
@@ -383,16 +389,17 @@ class Queries:
     def _of_each(
         self, call: Callable[[OpenedIndex], A], collection: str | None, version: str | None
     ) -> tuple[list[tuple[OpenedIndex, A]], tuple[str, ...] | None]:
-        """What ``call`` returns for each member that the question is for, and notes: on those that cannot answer, and
-        of the answers; None without any."""
+        """The results of ``call`` for each member that the question is for, and the notes: of the answers, and on
+        members that cannot answer. None without notes."""
         answers, problems = _call_each(self.selected(collection, version), call)
-        reasons: Problems = [each for each in problems if not isinstance(each[1], NotFound)]  # no such path there
-        notes: list[str] = [note for member, given in answers for note in self._notes(member, given.notes)]
+        # A member that only has no such path can answer.
+        reasons: Problems = [problem for problem in problems if not isinstance(problem[1], NotFound)]
+        notes: list[str] = [note for member, result in answers for note in self._notes(member, result.notes)]
         return answers, (*_cannot_answer(reasons), *notes) or None
 
-    # Locked only while it is asked whether it has the page: reading a page must not keep the others waiting.
+    # Apart from _holding(): all members are locked while they are asked for the page, but only one while it is read.
     def _holder(self, file_path: str, collection: str | None, version: str | None) -> OpenedIndex:
-        """The member that has a page. Raises :class:`NotFound` where none or several have it."""
+        """The member that has a page. Raises :class:`NotFound` if none or several have it."""
         members = self.selected(collection, version)
         if len(members) == 1:
             return members[0]
@@ -429,7 +436,7 @@ class Queries:
 
 
 def answer(opened: Queries, request: SearchRequest) -> Explained:
-    """As :meth:`Queries.explain`, for a request as a whole."""
+    """:meth:`Queries.explain` for a whole request."""
     # ``version`` means two things: of a collection, where there are any, else of a site's pages in one index.
     by_name = bool(opened.names)
     if by_name and request.language is not None:
@@ -448,12 +455,12 @@ def _call_each(
     for member in members:
         try:
             results.append((member, call(member)))
-        except ArtifactMissing as error:  # of a dependency: its documentation was not fetched yet
+        except ArtifactMissing as error:  # such as documentation of a dependency that was not fetched yet
             missing = member.collection and member.collection.missing
             problems.append((member, ArtifactMissing(missing) if missing else error))
         except AnvilError as error:
             problems.append((member, error))
-    if problems and not results:  # the first one's error: the project's own documentation, if it has some
+    if problems and not results:  # the first error is that of the project's own documentation, if it has some
         raise problems[0][1]
     return results, problems
 
@@ -471,7 +478,7 @@ MAX_NAMED = 5
 def _cannot_answer(problems: Problems) -> list[str]:
     """Sentences on the collections that cannot answer."""
     if len(problems) <= 2:
-        return [_problem(*each) for each in problems]
+        return [_problem(*problem) for problem in problems]
     names = first_of([member.label for member, _ in problems], MAX_NAMED)
     return [f"{counted(len(problems), 'collection')} cannot answer: {names}. get_status says why."]
 
@@ -491,14 +498,14 @@ def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) ->
                 return f"No page found at path: {shown}. {name} is a collection: give {below} with collection {name}."
     addresses = [f"{label}:{path}" for label, own_paths in paths.items() for path in own_paths]
     closest = closest_note(closest_paths(file_path, addresses))
-    more = "".join(f" {_problem(*each)}" for each in problems)
+    more = "".join(f" {_problem(*problem)}" for problem in problems)
     where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
     return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"
 
 
 def _obstacles(opened: Opened) -> list[str]:
-    """Why none of these collections can be searched by meaning; empty where one can. Those with the same reason are
-    named together."""
+    """Why none of these collections can be searched by meaning; empty if one can. Collections with the same reason
+    share a sentence."""
     labels: dict[str, list[str]] = {}
     for member, copy in opened:
         if (obstacle := member.live.obstacle(copy)) is None:
@@ -512,8 +519,8 @@ def _without_meaning(opened: Opened, mode: Mode) -> Iterator[str]:
     lacking = [(member, copy) for member, copy in opened if not copy.searcher.semantic]
     if mode == "keyword" or not lacking or len(lacking) == len(opened):
         return
-    what = "Searched by words only" if mode == "hybrid" else "Not searched"
+    consequence = "Searched by words only" if mode == "hybrid" else "Not searched"
     names = first_of([member.label for member, _ in lacking], MAX_NAMED)
-    yield f"{what}, because they have no vectors of this model: {names}."
+    yield f"{consequence}, because they have no vectors of this model: {names}."
     if soon := [member.label for member, copy in lacking if member.live.will_embed_again(copy)]:
         yield f"Embedded again when no page has changed for a minute: {first_of(soon, MAX_NAMED)}."

@@ -1,6 +1,7 @@
-"""What capabilities give to the engine, by name. Nothing of a capability is imported before it is used.
+"""The parts of capabilities that the engine uses, by name: commands, tools, settings. Nothing is imported before its
+use.
 
-The engine imports no capability: what it needs of one stands in a table here, as ``module`` or ``module:name``.
+The engine imports no capability. The tables here have the places of its parts, as ``module`` or ``module:name``.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ SETTINGS = {
 """Name of a table of the configuration -> the class with its keys and defaults."""
 
 PARTS = {
-    # what builds, check and status do besides
+    # further work of build, check, status and init
     "agent files": "anvil.agents.cli",
     "MCP clients": "anvil.clients.server_entries",
     "unrun plugin": "anvil.doctor.integrations:unrun_plugin",
@@ -104,16 +105,16 @@ PARTS = {
     "question log": "anvil.doc_tests.question_log:QuestionLog",
     "question groups": "anvil.doc_tests.question_log:question_groups",
 }
-"""What the engine uses of capabilities -> its place."""
+"""Name of a part of a capability -> its place."""
 
 
 def load(place: str) -> Any:
-    """The module, or the name in it, at ``module`` or ``module:name``."""
+    """The module at ``module``, or the object at ``module:name``."""
     module, _, name = place.partition(":")
     loaded = import_module(module)
     return getattr(loaded, name) if name else loaded
 
 
 def part(name: str) -> Any:
-    """What a capability gives under this name of :data:`PARTS`."""
+    """The part of a capability with this name in :data:`PARTS`."""
     return load(PARTS[name])

@@ -1,9 +1,10 @@
-"""What people ask of Anvil, as values: a search, a search for exact lines, a build, and an index to open.
+"""Requests as values: a search, a search for exact lines, a build, and an index to open; with checks of their
+arguments.
 
-Each is made where it comes in: from the command line, a tool or Python. It is checked and clamped there, once, and
-passed on whole. The fields of a request are the arguments of its method of the Python API, see :func:`takes`, whose
-types are checked at each call: an error of Anvil instead of one from deep inside. A request whose caller has gone is
-cancelled.
+A request is made where it comes in: from the command line, a tool or Python. It is checked and clamped there, once, and
+passed on whole. Its fields are the arguments of a method of the Python API, see :func:`takes`. The types of arguments
+are checked at each call, so a wrong one gives an error of Anvil and not one from deep inside. A request is cancelled if
+its caller disconnects.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 
 TOP_K, MAX_RESULTS = 5, 20
-"""Results of one search: where no number is asked for, and at most."""
+"""Results of one search: by default, and at most."""
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
-"""The values of :data:`anvil.results.Mode`, whose module servers load later."""
-_UNCONFIGURED = SearchOptions()  # made once: each search of a server would check it again
+"""The values of :data:`anvil.results.Mode`. They are repeated here, because servers load that module later."""
+_UNCONFIGURED = SearchOptions()  # made once, because each search of a server would check it again
 _INTERNAL = {"internal": True}
 """The metadata of a field that callers of the Python API need not know."""
 
@@ -41,14 +42,14 @@ _INTERNAL = {"internal": True}
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """A search. ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query, an unknown mode, or a
-    confidence that is none."""
+    confidence that is not in 0..1."""
 
     query: str
     top_k: int = TOP_K
     file_filter: str | None = None
     """A glob over paths, applied before ranking."""
     max_chars: int | None = None
-    """The budget for all contents together, of which the likely ones get most; None: ``more_chars`` and 800, and 100
+    """The budget for all contents together, most of which the likely ones get; None: ``more_chars`` and 800, and 100
     for each result."""
     mode: Mode = "hybrid"
     min_confidence: float | None = None
@@ -57,15 +58,15 @@ class SearchRequest:
     collection: str | None = None
     """Only this collection, of several."""
     version: str | None = None
-    """Only this version of a collection; of a site in one index, only pages that have it, such as ``1.2``."""
+    """Only this version of a collection; in one index of a site, only pages of this version, such as ``1.2``."""
     language: str | None = None
     """Only pages of a site in this language, such as ``de``; not of several collections."""
     paths: Collection[str] | None = field(default=None, metadata=_INTERNAL)
     """Only these pages."""
     options: SearchOptions = field(default=_UNCONFIGURED, metadata=_INTERNAL)
-    """What is configured for all searches; :class:`anvil.Anvil` fills it."""
+    """The configuration of all searches; :class:`anvil.Anvil` sets it."""
     more_chars: int = field(default=0, metadata=_INTERNAL)
-    """Added to a budget of None: a form of replies with short names of fields has room for more text."""
+    """Added to the default budget: a reply with short names of fields has room for more text."""
     read_passages: bool = field(default=True, metadata=_INTERNAL)
     """Whether a hybrid search reads its best passages again, see :mod:`anvil.embedding.passages`."""
 
@@ -76,18 +77,18 @@ class SearchRequest:
             raise ConfigError(f"Unknown mode {self.mode!r}. Use {listed(MODES, 'or')}.")
         if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
             raise ConfigError(f"min_confidence is {self.min_confidence}. Use a value from 0 to 1.")
-        # Clamped and not refused: a model that asks for 50 results gets what there is.
+        # Clamped and not refused: a model that asks for 50 results gets as many as it can.
         object.__setattr__(self, "top_k", min(max(self.top_k, 1), MAX_RESULTS))
 
     @property
     def filters_pages(self) -> bool:
-        """Whether it is about some pages only."""
+        """Whether the search is about some pages only."""
         return bool(self.file_filter) or self.version is not None or self.language is not None
 
 
 @dataclass(frozen=True, slots=True)
 class GrepRequest:
-    """A search for lines that contain a text or match an expression. Numbers are clamped to what makes sense."""
+    """A search for lines that contain a text or match an expression. Numbers are clamped to their limits."""
 
     pattern: str
     path: str | None = None
@@ -99,7 +100,7 @@ class GrepRequest:
     """Lines before and after each match."""
     max_matches: int = 50
     offset: int = 0
-    """Matches to leave out before those of the answer, such as ``next_offset`` of the answer before."""
+    """Matches to leave out before the first, such as ``next_offset`` of the answer before."""
     max_chars: int | None = 16_000
     """None: no limit, and lines are whole."""
     collection: str | None = None
@@ -117,39 +118,38 @@ class BuildRequest:
     """A build of one index."""
 
     force: bool = False
-    """Read and embed all pages again; where the provider fails, the old vector stays."""
+    """Read and embed all pages again. If the provider fails, the old vector stays."""
     previous: Sequence[str | os.PathLike[str]] = ()
     """Further indexes whose vectors may be reused: paths, or one path."""
     source: DocumentSource | None = None
     """Other documents than those of the working tree, such as the staged ones."""
     shard: str | None = None
-    """Only the pages of this shard, such as ``3/8``, for :func:`anvil.build.shards.join`; the manifest names
-    it."""
+    """Only the pages of this shard, such as ``3/8``, for :func:`anvil.build.shards.join`; the manifest names it."""
     executor: str | None = None
     """The address of a cluster that embeds the texts, such as ``ray://head:10001``."""
     version: str | None = None
-    """Of what the pages describe, such as ``1.2.0``; the index says it to ``anvil deps``. An index that is unchanged
-    keeps its own."""
+    """The version of the subject of the pages, such as ``1.2.0``, which ``anvil deps`` reads. An index that is
+    unchanged keeps its own."""
     _: KW_ONLY
     workers: Executor | None = field(default=None, metadata=_INTERNAL)
     """Embeds the texts; None: the cluster of ``executor``, else this process."""
     named: Callable[[str], str] = field(default="--{}".format, metadata=_INTERNAL)
     """As :meth:`OpenRequest.named`."""
     progress: Progress = silent
-    """Of this build; where none is given to :class:`anvil.Anvil`, that of the opened index."""
+    """Of this build. Without it, a build of :class:`anvil.Anvil` uses that of the opened index."""
     lock_timeout_s: float = field(default=LOCK_TIMEOUT_S, metadata=_INTERNAL)
 
     def __post_init__(self) -> None:
         kinds = (str, os.PathLike)
-        given = (self.previous,) if isinstance(self.previous, kinds) else self.previous  # a text is a sequence, too
-        if not isinstance(given, Sequence) or not all(isinstance(each, kinds) for each in given):
-            raise ConfigError(f"previous must be a path or several, not {type(given).__name__}: {given!r:.80}.")
-        object.__setattr__(self, "previous", tuple(given))
+        paths = (self.previous,) if isinstance(self.previous, kinds) else self.previous  # a text is a sequence, too
+        if not isinstance(paths, Sequence) or not all(isinstance(path, kinds) for path in paths):
+            raise ConfigError(f"previous must be a path or several, not {type(paths).__name__}: {paths!r:.80}.")
+        object.__setattr__(self, "previous", tuple(paths))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """What to open, and how; None: as configured. The arguments of :func:`anvil.open`."""
+    """The index to open; the arguments of :func:`anvil.open`. None: as configured."""
 
     docs: str | None = None
     index: str | None = None
@@ -165,25 +165,25 @@ class OpenRequest:
     settings: Config | None = None
     """The configuration itself, instead of the file ``config``."""
     keys: Mapping[str, Any] = field(default_factory=dict)
-    """Dotted keys of the configuration -> values that go over those in the file; None: not given."""
+    """Dotted keys of the configuration -> values that replace those in the file; None: not given."""
     docs_in_git: bool = False
-    """Whether the documents are those of a commit or the staged ones, so that the work tree may lack their folder."""
+    """Whether the documents are those of a commit or the staged ones. The work tree may then lack their folder."""
     from_python: bool = False
-    """Whether it is a call from Python, where an option is an argument."""
+    """Whether it is a call from Python, in which an option is an argument."""
 
     def named(self, option: str) -> str:
-        """An option as its caller names it: ``--docs``, in Python ``docs``."""
+        """The name of an option for its caller: ``--docs``, in Python ``docs``."""
         return option if self.from_python else f"--{option}"
 
     @property
     def names_index(self) -> bool:
-        """Whether one index is named, by itself or by what it is built from."""
+        """Whether one index is named, by itself or by the folder or site that it is built from."""
         return self.docs is not None or self.index is not None or self.site is not None
 
 
 # --- types of arguments ----------------------------------------------------------------------------------
 
-# By the text of the annotation: to evaluate the types of all methods would import what they name, at each start.
+# The keys are texts: to evaluate the annotations of all methods would import all that they name, at each start.
 _TYPES: dict[str, tuple[type, str]] = {
     "str": (str, "a string"),
     "os.PathLike[str]": (os.PathLike, "a path"),
@@ -203,27 +203,29 @@ T = TypeVar("T")
 
 def takes(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Callable[Concatenate[S, P], T]]:
     """A decorator for a method with one argument, a request of this ``kind``: its callers give the fields instead.
-    ``help`` leaves out those that are marked as internal."""
 
-    def decorated(method: Callable[[S, R], T]) -> Callable[Concatenate[S, P], T]:
+    Fields that are marked as internal are not in the signature that ``help`` shows.
+    """
+
+    def decorate(method: Callable[[S, R], T]) -> Callable[Concatenate[S, P], T]:
         @functools.wraps(method)
         def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
             try:
                 request = kind(*args, **kwargs)
-            except TypeError as error:  # Python's, such as for an unknown argument, names the request
-                raise TypeError(str(error).replace(made, method.__qualname__)) from None
+            except TypeError as error:  # Python's error, such as for an unknown argument, names the request
+                raise TypeError(str(error).replace(constructor, method.__qualname__)) from None
             return method(self, request)
 
-        made = f"{kind.__name__}.__init__"
+        constructor = f"{kind.__name__}.__init__"
         first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        internal = {each.name for each in fields(kind) if each.metadata.get("internal")}  # type: ignore[arg-type]
-        own = (each for name, each in inspect.signature(kind).parameters.items() if name not in internal)
+        internal = {field.name for field in fields(kind) if field.metadata.get("internal")}  # type: ignore[arg-type]
+        shown = (parameter for name, parameter in inspect.signature(kind).parameters.items() if name not in internal)
         call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [first, *own], return_annotation=inspect.signature(method).return_annotation
+            [first, *shown], return_annotation=inspect.signature(method).return_annotation
         )
         return call
 
-    return decorated
+    return decorate
 
 
 C = TypeVar("C", bound=type)
@@ -239,12 +241,12 @@ def checks_arguments(cls: C) -> C:
 
 
 def checked(function: F) -> F:
-    """The function, which raises :class:`ConfigError` for an argument of a type that its annotation does not name.
+    """The function, with a check that raises :class:`ConfigError` for an argument of another type than annotated.
 
     Annotations with other types than those of ``_TYPES`` are not checked.
     """
     signature = inspect.signature(function)
-    annotations = {name: str(each.annotation).split(" | ") for name, each in signature.parameters.items()}
+    annotations = {name: str(param.annotation).split(" | ") for name, param in signature.parameters.items()}
     expected = {
         name: [_TYPES[part] for part in parts]
         for name, parts in annotations.items()
@@ -273,8 +275,11 @@ def checked(function: F) -> F:
 # --- cancellation ----------------------------------------------------------------------------------------
 
 WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: True)
-"""Whether the answer can still reach the caller of this context. A server sets it. Code that waited for a lock calls
-:func:`still_wanted` before it starts, so a request whose client disconnected costs nothing more."""
+"""Whether the answer can still reach the caller of this context. A server sets it.
+
+Code that waited for a lock calls :func:`still_wanted` before it starts, so a request of a client that disconnected
+costs nothing more.
+"""
 
 
 class Abandoned(AnvilError):

@@ -1,4 +1,4 @@
-"""Dataclasses for what the API returns, the CLI prints as JSON and the server sends: the fields of the tool contracts.
+"""Results of the API, which the CLI prints as JSON and the server sends: their fields are those of the tool contracts.
 
 All are immutable. A build and a check do not import them.
 """
@@ -14,13 +14,16 @@ from anvil.wording import counted
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 WORKING_TREE = "working tree"
-"""What an index is usually compared with."""
+"""The usual tree with which an index is compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A section of the page of a result: its breadcrumb, anchor and lines, None where it stands in no file, and its
-    text, or the passage of it that matches; empty where it matches less well than the result."""
+    """A further section of the page of a result.
+
+    Its lines are None if it is in no file. ``content`` is its text, or the passage of it that matches; empty if it
+    matches less well than the result.
+    """
 
     heading_path: str
     anchor: str = field(metadata=UNSENT)
@@ -33,14 +36,17 @@ class Place:
 class Hit:
     """One search result; ``score`` is a cosine in semantic mode, else within 0..1.
 
-    ``content`` is a chunk, or the section in it that matched, or a passage of that below its heading. ``metadata``
-    names the section: breadcrumb, level, URL, and lines and characters; of a long section, those of the part that is
-    this chunk. ``anchor`` is the section's. ``truncated``: ``content`` does not hold that section whole. ``lines``: the
-    first and last line of the passage; None where ``content`` is not cut, or stands in no file. ``title``: the page's.
-    ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
-    unknown. ``also``: further sections of the page that match nearly as well; None without any. ``versions``: other
-    versions that have this page, the newest first; None without any. ``collection`` and ``version``: where
-    it comes from; None unless there are several collections.
+    - ``content``: a chunk, or the section in it that matched, or a passage of that below its heading.
+    - ``metadata``: names the section: breadcrumb, level, URL, and lines and characters; of a long section, those of the
+      part that is this chunk. ``anchor``: of the section. ``title``: of the page.
+    - ``truncated``: ``content`` does not have that section whole. ``lines``: the first and last line of the passage;
+      None
+      if ``content`` is not cut, or is in no file.
+    - ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
+      unknown.
+    - ``also``: further sections of the page that match nearly as well; None without any.
+    - ``versions``: other versions that have this page, the newest first; None without any.
+    - ``collection`` and ``version``: its origin; None unless there are several collections.
     """
 
     content: str
@@ -59,9 +65,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Results in descending ``score``, equal ones by path and position. A page has one, which names further sections in
-    ``also``, and more only where few pages match. ``total_chunks``: number of chunks that pass the filter.
-    ``freshness`` is first, because its notes may say that nothing answers."""
+    """Results in descending ``score``, equal ones by path and position.
+
+    A page has one result, which names further sections in ``also``, and more only if few pages match. ``total_chunks``:
+    the number of chunks that pass the filter. ``freshness`` is first, because its notes may say that nothing answers.
+    """
 
     freshness: Freshness = field(metadata={**OPAQUE, "usual": {}})
     results: tuple[Hit, ...]
@@ -70,13 +78,13 @@ class SearchResult:
 
     @property
     def confidence(self) -> float | None:
-        """The highest confidence of the results; None where none has one."""
+        """The highest confidence of the results; None if none has one."""
         return max((hit.confidence for hit in self.results if hit.confidence is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A heading of a page; ``char_count`` is that of its own text, up to the next heading."""
+    """A heading of a page. ``char_count``: of its own text, up to the next heading."""
 
     heading_path: str
     heading_level: int
@@ -87,9 +95,11 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page. The contents of its chunks, joined, are its text. ``total_chars`` and ``sections`` are those of the whole
-    page, also of one that was asked for in parts. ``collection`` and ``version`` as in a hit. ``next_offset``: the
-    ``offset`` that gives the next part; None when this is the last."""
+    """A page. The contents of its chunks, joined, are its text.
+
+    ``total_chars`` and ``sections`` are those of the whole page, also for a part of it. ``collection`` and ``version``
+    as in a hit. ``next_offset``: the ``offset`` of the next part; None if this is the last.
+    """
 
     file_path: str
     title: str
@@ -104,9 +114,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """The text under one heading, with or without subsections. ``title``: the page's. ``metadata`` is that of the whole
-    text, also where ``content`` is a part of it. ``sections``: those below a heading that has no text of its own, as
-    many as there is room for. ``collection`` and ``version`` as in a hit, ``next_offset`` as in a page."""
+    """The text under one heading, with or without subsections.
+
+    ``title``: of the page. ``metadata``: of the whole text, also if ``content`` is a part of it. ``sections``: those
+    below a heading that has no text of its own, as many as there is room for. ``collection`` and ``version`` as in a
+    hit, ``next_offset`` as in a page.
+    """
 
     content: str
     metadata: ChunkMetadata = field(metadata=OPAQUE)
@@ -120,8 +133,11 @@ class SectionText:
 
 @dataclass(frozen=True, slots=True)
 class PageSummary:
-    """An entry of the page list. ``headings``: texts of h1 and h2, or their breadcrumbs where several have one text.
-    ``collection`` and ``version`` as in a hit."""
+    """An entry of the page list.
+
+    ``headings``: texts of h1 and h2, or their breadcrumbs if several have the same text. ``collection`` and ``version``
+    as in a hit.
+    """
 
     file_path: str
     title: str
@@ -136,9 +152,11 @@ class PageSummary:
 
 @dataclass(frozen=True, slots=True)
 class PageList:
-    """Pages sorted by ``file_path``. ``total_pages`` counts those that are not here, too. ``notes``: sentences on pages
-    that are not listed yet; None when all are. ``next_offset``: the ``offset`` that gives the next pages; None when
-    these are the last."""
+    """Pages sorted by ``file_path``.
+
+    ``total_pages`` counts pages that are not here, too. ``notes``: sentences on pages that are not listed yet; None if
+    all are. ``next_offset``: the ``offset`` of the next pages; None if these are the last.
+    """
 
     pages: tuple[PageSummary, ...]
     total_pages: int
@@ -148,11 +166,11 @@ class PageList:
 
 @dataclass(frozen=True, slots=True)
 class GrepMatch:
-    """A line that matches: its 1-based number in the source file, None where that is not known, and the breadcrumb of
-    its section.
+    """A line that matches. ``line``: its 1-based number in the source file; None if that is not known.
 
-    ``text``: the line, cut around the match where it is very long. ``before`` and ``after``: the lines around it; None
-    unless they were asked for. ``collection`` and ``version`` as in a hit.
+    ``text``: the line, cut around the match if it is very long. ``heading_path``: the breadcrumb of its section.
+    ``before`` and ``after``: the lines around it; None unless they were asked for. ``collection`` and ``version`` as in
+    a hit.
     """
 
     file_path: str
@@ -169,8 +187,8 @@ class GrepMatch:
 class GrepResult:
     """Matching lines by path and line. ``total_matches`` and ``total_pages`` count those that are not here, too.
 
-    ``next_offset``: the ``offset`` that gives the next matches; None when these are the last. ``notes``: sentences on
-    pages that were not searched; None when all were.
+    ``next_offset``: the ``offset`` of the next matches; None if these are the last. ``notes``: sentences on pages that
+    were not searched; None if all were.
     """
 
     matches: tuple[GrepMatch, ...]
@@ -182,12 +200,13 @@ class GrepResult:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How fresh a result is: what the index was compared with, and which pages were updated.
+    """How fresh a result is: the state that the index was compared with, and the pages that were updated.
 
-    ``checked``: the tree that the index was compared with (``working tree``), or None. ``commit``: the commit that the
-    index was built from. ``refreshed``: pages that are new or changed since, and were read for this answer;
-    ``removed``: pages that do not exist any more. ``notes``: sentences for the reader, such as why semantic search is
-    off.
+    - ``checked``: the tree that the index was compared with (``working tree``), or None.
+    - ``commit``: the commit that the index was built from.
+    - ``refreshed``: pages that are new or changed since, and were read for this answer.
+    - ``removed``: pages that do not exist any more.
+    - ``notes``: sentences for the reader, such as why semantic search is off.
     """
 
     checked: str | None = field(metadata={"usual": WORKING_TREE})
@@ -199,8 +218,11 @@ class Freshness:
 
     @classmethod
     def joined(cls, parts: Mapping[str, Freshness], shown: Collection[str], notes: Iterable[str]) -> Freshness:
-        """That of an answer from several collections. ``parts``: label -> the freshness of each. ``shown``: the labels
-        of those that have results; others have no notes here. ``notes``: on the whole answer."""
+        """The freshness of an answer from several collections.
+
+        ``parts``: label -> the freshness of each. ``shown``: the labels of those that have results; others have no
+        notes here. ``notes``: on the whole answer.
+        """
         first = next((part for part in parts.values() if part.checked), cls(None, None))
         return cls(
             checked=first.checked,

@@ -1,8 +1,7 @@
 """Sphinx extension: after an HTML build, the site contains the index of its pages.
 
 ``extensions = ["anvil.sphinx"]`` in ``conf.py`` does what ``anvil build --site`` does, at the end of the builders
-``html`` and ``dirhtml``. The pages are read from the HTML that Sphinx wrote, so parallel and incremental builds need
-nothing from here.
+``html`` and ``dirhtml``. The pages are read from the HTML that Sphinx wrote, so parallel and incremental builds work.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ log = logging.getLogger(__name__)
 
 BUILDERS = ("html", "dirhtml")
 PRIORITY = 900
-"""After the other extensions, which may write pages and a sitemap when the build has finished."""
+"""Later than other extensions, which may write pages and a sitemap when the build has finished."""
 ON_ERROR = ("warn", "fail")
 
 
 class Option(NamedTuple):
-    """A value of ``conf.py``: its default, its types, and what it sets, for the reference."""
+    """A value of ``conf.py``: its default, its types, and a text for the reference."""
 
     default: Any
     types: tuple[type, ...]

@@ -1,6 +1,7 @@
-"""The status of an index and its server, for diagnosis: its fields, which are those of the tool contract, and where
-they come from. How fresh an answer is, :class:`anvil.results.Freshness` says, with the notes of
-:class:`anvil.live.live_index.LiveIndex`."""
+"""The status of an index and its server, for diagnosis; its fields are those of the tool contract.
+
+:class:`anvil.results.Freshness` says how fresh an answer is, with notes of :class:`anvil.live.live_index.LiveIndex`.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ class ServerStatus:
 class ArtifactStatus:
     """The index that results come from, and its origin.
 
-    ``built_at``: the time of its file; None if unknown, as in Milvus. ``distance``: number of commits that HEAD has
-    after ``commit``; None if unknown. ``note``: how it was fetched, and which pages have newer text than it.
+    ``built_at``: the time of its file; None if unknown, as in Milvus. ``distance``: the number of commits between
+    ``commit`` and HEAD; None if unknown. ``note``: how the index was fetched, and which pages have newer text.
     """
 
     origin: str
@@ -51,7 +52,7 @@ class ArtifactStatus:
 
 @dataclass(frozen=True, slots=True)
 class StaleCounts:
-    """Numbers of pages that differed from the index before this call updated it."""
+    """The numbers of pages that differed from the index before this call updated it."""
 
     changed: int
     added: int
@@ -60,7 +61,7 @@ class StaleCounts:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """The index: its content and its file.
+    """The content of the index, and its file.
 
     ``last_indexed``: the time of the file; None without one. ``newest_document``: the time of the last change to a
     page.
@@ -79,7 +80,7 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStatus:
-    """The model; provider ``none`` when there are no vectors."""
+    """The model of the vectors. The provider is ``none`` if there are no vectors."""
 
     model: str
     dimensions: int
@@ -88,7 +89,7 @@ class EmbeddingStatus:
 
 @dataclass(frozen=True, slots=True)
 class GitStatus:
-    """The repository of the docs: short hashes. ``dirty``: whether pages of the docs folder differ from HEAD."""
+    """The repository of the docs, with short hashes. ``dirty``: whether pages of the docs folder differ from HEAD."""
 
     head_commit: str | None
     origin_main: str | None
@@ -99,9 +100,9 @@ class GitStatus:
 class CollectionStatus:
     """One of several collections.
 
-    ``default``: whether it answers questions that name no version. ``docs_root`` and ``origin``: the folder that it is
-    compared with, and the address that it is fetched from. ``note``: how it was fetched, or why it cannot answer; it
-    has no numbers then.
+    ``default``: whether it answers questions that name no version. ``docs_root``: the folder with which it is compared.
+    ``origin``: the address from which it is fetched. ``note``: how it was fetched, or why it cannot answer; it has no
+    numbers then.
     """
 
     name: str
@@ -120,8 +121,11 @@ class CollectionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of server, index, model and repository. ``git``: None outside a repository. ``collections``: all of
-    several; the other fields are then those of the first that can answer."""
+    """The status of server, index, model and repository.
+
+    ``git``: None outside a repository. ``collections``: all, if there are several; the other fields are then those of
+    the first that can answer.
+    """
 
     server: ServerStatus = field(metadata=OPAQUE)
     index: IndexStatus = field(metadata=OPAQUE)
@@ -131,7 +135,7 @@ class Status:
 
 
 def of_index(index: OpenedIndex, copy: MemoryCopy) -> Status:
-    """The server, the index, the embedding and the repository."""
+    """The status of one opened index and of the server."""
     from anvil.git import repository
 
     location, docs_root = index.location, index.docs_root
@@ -181,7 +185,7 @@ def of_index(index: OpenedIndex, copy: MemoryCopy) -> Status:
 
 
 def of_collection(index: OpenedIndex, status: Status | None, reason: str | None, is_default: bool) -> CollectionStatus:
-    """One collection in the status of several. ``reason``: why it cannot answer."""
+    """One of several collections. ``status``: None if it cannot answer, for this ``reason``."""
     collection = index.collection
     assert collection is not None
     common = CollectionStatus(collection.name, collection.version, collection.title or collection.name, is_default)
@@ -204,8 +208,10 @@ def of_collection(index: OpenedIndex, status: Status | None, reason: str | None,
 def of_repository(
     path: Path, pages: DocumentSource | None = None, options: SourceOptions = SourceOptions()
 ) -> GitStatus | None:
-    """The status of the repository of a folder; None outside a repository, and when it cannot be read. ``pages``: those
-    in the folder, by ``options``; None: there are none to compare."""
+    """The status of the repository of a folder; None outside a repository, or if it cannot be read.
+
+    ``pages``: of the folder, by ``options``; None if there are none to compare.
+    """
     from anvil.git.repository import Repository
 
     try:

@@ -1,4 +1,4 @@
-"""Dataclasses for pages, documents and their comparison. All are immutable.
+"""Pages, sections, chunks, documents and their comparison, as immutable values; and constants that many modules share.
 
 Sections and blocks are named tuples, because a page can have half a million of them.
 """
@@ -15,17 +15,17 @@ LOCK_TIMEOUT_S = 600.0
 """How long a process waits for another one that writes the same file."""
 
 MAX_PATH_CHARS = 4096
-"""Characters of a path or breadcrumb; operating systems have no longer paths."""
+"""Characters of a path or breadcrumb. Operating systems have no longer paths."""
 MIN_DUPLICATE_CHARS = 100
-"""Characters from which an equal text is a duplicate: "See above." may be repeated."""
+"""Characters from which on an equal text is a duplicate: "See above." may be repeated."""
 
 PAGE_ENDINGS = (".md", ".mdx", ".markdown")
 """The endings of Markdown files, in lower case."""
 PAGE_ENDING = rf"\.(?:{'|'.join(ending[1:] for ending in PAGE_ENDINGS)})"
-"""One of them, as part of a regular expression."""
+"""A regular expression for one of these endings."""
 
 ROOT = "(root)"
-"""Breadcrumb of text before the first heading."""
+"""The breadcrumb of text before the first heading."""
 
 SEPARATOR = " > "
 """Joins the headings of a breadcrumb."""
@@ -40,13 +40,15 @@ SEVERAL = {"optional": True, "several": True}
 schemas."""
 
 USUAL = {"usual": None}
-"""Metadata of a field that an answer of a tool leaves out when it is None. Elsewhere it is always there."""
+"""Metadata of a field that an answer of a tool leaves out if it is None. Elsewhere it is always there."""
 
 UNSENT = {"unsent": True}
-"""Metadata of a field that no answer of a tool has, because another one says the same. Elsewhere it is always there."""
+"""Metadata of a field that no answer of a tool has, because another field says the same. Elsewhere it is always
+there."""
 
 OPAQUE = {"opaque": True}
-"""Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
+"""Metadata of a field whose own fields are in the reference of the tools only, not in their schemas, for which agents
+pay."""
 
 
 def labelled(collection: str, version: str | None) -> str:
@@ -55,12 +57,12 @@ def labelled(collection: str, version: str | None) -> str:
 
 
 def address(path: str, collection: str | None, version: str | None) -> str:
-    """A page for people: its path, or ``COLLECTION:PATH`` where there are several collections."""
+    """The name of a page for people: its path, or ``COLLECTION:PATH`` if there are several collections."""
     return path if collection is None else f"{labelled(collection, version)}:{path}"
 
 
 def at_line(path: str, line: int | None) -> str:
-    """A place for people: ``PATH:LINE``, or the path alone where no line is known."""
+    """A position for people: ``PATH:LINE``, or the path alone if no line is known."""
     return path if line is None else f"{path}:{line}"
 
 
@@ -70,9 +72,9 @@ def at_line(path: str, line: int | None) -> str:
 class Section(NamedTuple):
     """One heading and the text under it, up to the next heading of any level.
 
-    ``start`` and ``end`` are character offsets into the page's text; ``start_line`` and ``end_line`` are
-    1-based, inclusive, in the source file (front matter counted); None where the text stands in no source file.
-    ``heading_path`` is unique in its page.
+    ``start`` and ``end``: offsets in characters of the page's text. ``start_line`` and ``end_line``: 1-based,
+    inclusive, in the source file with its front matter; None if the text is in no source file. ``heading_path`` is
+    unique in its page.
     """
 
     ordinal: int
@@ -89,8 +91,8 @@ class Section(NamedTuple):
 class Block(NamedTuple):
     """A top-level block (paragraph, fence, table ...) or an item of a list: a chunk can end after it.
 
-    ``start`` and ``end``: offsets into the page's text. ``atomic`` blocks (fences, tables, HTML) are split only when
-    one alone is over the limit.
+    ``start`` and ``end``: offsets in the page's text. ``atomic``: a fence, table or HTML. Such a block is split only if
+    it alone is over the limit.
     """
 
     start: int
@@ -99,10 +101,10 @@ class Block(NamedTuple):
 
 
 class Box(NamedTuple):
-    """An item of a list that has check boxes; its first paragraph has ``rows`` lines from the 1-based ``line`` on.
+    """An item of a list that has check boxes. Its first paragraph has ``rows`` lines from the 1-based ``line`` on.
 
     ``mark``: the text in its box, a blank or one or two characters; empty for an item without a box, which has no text
-    here. ``group``: the same for the items of one list. Of a parsed page, ``line`` counts in the source file.
+    here. ``group``: the same for the items of one list. In a parsed page, ``line`` counts in the source file.
     """
 
     line: int
@@ -117,8 +119,8 @@ class Box(NamedTuple):
 class ParsedPage:
     """A parsed Markdown page. ``text`` is the source without byte order mark and front matter.
 
-    The spans of ``sections`` cover ``text`` from 0 to its end, in order and without overlap; those of
-    ``blocks`` likewise. ``first_line`` is the 1-based source line on which ``text`` begins.
+    The spans of ``sections`` cover ``text`` from 0 to its end, in order and without overlap; those of ``blocks``
+    likewise. ``first_line``: the 1-based source line at which ``text`` begins.
     """
 
     text: str
@@ -134,9 +136,10 @@ class ParsedPage:
 class Chunk:
     """The unit of search: a section, a part of a long one, or several short ones together.
 
-    ``heading_path`` is the breadcrumb of its first section, with `` [part 2/3]`` when it is one of several
-    parts. Offsets into the page's text; lines as those of a :class:`Section`. ``masked`` is ``content`` as
-    :func:`anvil.text.visible_text.masked` gives it, of the whole page; None where that is the same.
+    ``heading_path``: the breadcrumb of its first section, with `` [part 2/3]`` if it is one of several parts. ``start``
+    and
+    ``end``: offsets in the page's text. Lines are counted as in :class:`Section`. ``masked``: the part of
+    :func:`anvil.text.visible_text.masked` of the page; None if that is equal to ``content``.
     """
 
     ordinal: int
@@ -162,7 +165,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class ChunkMetadata:
-    """Where a text comes from. The tool reference describes each field. ``version`` and ``language``: of a site's page;
+    """The origin of a text. The tool reference describes each field. ``version`` and ``language``: of a site's page;
     None for other documents."""
 
     file_path: str
@@ -193,7 +196,7 @@ class PageChunk:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is skipped, and a reason that a person can act on."""
+    """A file that is skipped, with a reason that tells what to do."""
 
     path: str
     reason: str
@@ -208,22 +211,24 @@ class Scan:
 
 
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
-"""The time of documents that have none, such as all pages of a site without source files."""
+"""The time of documents without a known one, such as all pages of a site without source files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """A source document: its text and its metadata.
 
-    ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``); most sources give it apart from the text.
-    ``metadata`` is merged over the front matter.
-    ``headings`` (level, id, text) of the published page decide the anchors; None without a published page.
-    ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a plain file. ``inserted``: (source line,
-    number of lines from another file after it). ``missing``: (source line, path, candidates) of included files that do
-    not exist; see :mod:`anvil.text.includes`. ``page`` is the parsed ``text``, if the source parsed it, with
-    GitHub's anchors. ``cleaned``: text that readers do not see is not stored, as in the index of a site. ``source``: of
-    a page whose ``text`` was made from a file, the text of that file; empty for a page without one; None where ``text``
-    is that of the file.
+    - ``last_modified``: ISO 8601 in UTC (``2026-01-31T09:30:00Z``); most sources give it apart from the text.
+    - ``metadata``: merged over the front matter.
+    - ``headings``: (level, id, text) of the published page, which decide the anchors; None without a published page.
+    - ``blob_id``: empty for a page without a source file. ``fingerprint``: empty for a plain file.
+    - ``inserted``: (source line, number of lines from another file after it).
+    - ``missing``: (source line, path, candidates) of included files that do not exist; see :mod:`anvil.text.includes`.
+    - ``page``: the parsed ``text`` with GitHub's anchors, if the source parsed it.
+    - ``cleaned``: text that readers do not see is not stored, as in the index of a site.
+    - ``source``: the text of the file from which ``text`` was made; empty for a page without a file; None if ``text``
+      is
+      the text of the file.
     """
 
     path: str
@@ -260,7 +265,7 @@ class Changes:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All of them, sorted."""
+        """All these paths, sorted."""
         return tuple(sorted((*self.changed, *self.added, *self.removed)))
 
 

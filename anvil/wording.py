@@ -25,7 +25,7 @@ def listed(names: Sequence[str], joined: str = "and") -> str:
 
 
 def first_of(names: Sequence[str], most: int) -> str:
-    """The first ``most`` names, and how many more there are: ``a, b and 3 more``."""
+    """The first ``most`` names, and how many others there are: ``a, b and 3 more``."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -33,7 +33,7 @@ def first_of(names: Sequence[str], most: int) -> str:
 def size(count: int) -> str:
     """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``, ``1.2 GB``."""
     for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= bytes_ - bytes_ // 20_000:  # what is rounded up to it
+        if count >= bytes_ - bytes_ // 20_000:  # a little less is rounded up to one of the unit
             return f"{count / bytes_:.1f} {unit}"
     return f"{count} B"
 
@@ -43,14 +43,16 @@ _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def bytes_of(text: str) -> int | None:
-    """The bytes that people write as ``812``, ``9.4 kB`` or ``2MB``; None for another text."""
+    """The number of bytes in a text such as ``812``, ``9.4 kB`` or ``2MB``; None for another text."""
     match = _SIZE.fullmatch(text.strip())
     return None if match is None else int(float(match[1]) * _UNITS[match[2].lower()])
 
 
 def full_heading(title: str, heading_path: str) -> str:
-    """A section for people: ``Title > A > B``. Text before the first heading is the title alone, and a breadcrumb that
-    begins with the title does not repeat it."""
+    """A section for people: ``Title > A > B``.
+
+    Text before the first heading has the title alone. A breadcrumb that begins with the title does not repeat it.
+    """
     title = " ".join(title.split())
     if heading_path == ROOT or heading_path.startswith(f"{ROOT} [part "):
         return title + heading_path.removeprefix(ROOT)
@@ -79,7 +81,7 @@ def closest_note(names: Sequence[str], joined: str = ", ") -> str:
 
 
 def file_name(path: str) -> str:
-    """The last part of a path or of an address, ``fastapi:guide/a.md``."""
+    """The last part of a path, or of an address such as ``fastapi:guide/a.md``."""
     return path.replace(":", "/").rpartition("/")[2]
 
 
@@ -87,7 +89,7 @@ _ENDING = re.compile(r"\.[a-z]+$")
 
 
 def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *, limit: int = 3) -> list[str]:
-    """``first``, then paths with the same file name, then those spelled alike. Case does not count."""
+    """``first``, then paths with the same file name, then those that are spelled alike. Case does not count."""
     typed = typed[:MAX_TYPED].casefold()
     folded: dict[str, list[str]] = {}
     for path in paths:
@@ -95,11 +97,12 @@ def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *
     # A right name in a wrong folder is the usual mistake. By spelling alone, other pages of that folder may be nearer.
     same_name = [path for path in folded if file_name(path) == file_name(typed)]
     bare_name = [path for path in folded if file_name(path).rpartition(".")[0] == file_name(typed)]
-    bare: dict[str, list[str]] = {}  # without a collection or an ending, which make no page like the typed one
+    # Compared without collection and ending: to share these makes no page like the typed one.
+    by_bare_path: dict[str, list[str]] = {}
     for path in folded:
-        bare.setdefault(_ENDING.sub("", path.rpartition(":")[2]), []).append(path)
-    stems = closest_names(_ENDING.sub("", typed), bare, limit, 0.5)
-    alike = [path for stem in stems for path in bare[stem]]
+        by_bare_path.setdefault(_ENDING.sub("", path.rpartition(":")[2]), []).append(path)
+    closest = closest_names(_ENDING.sub("", typed), by_bare_path, limit, 0.5)
+    alike = [path for bare_path in closest for path in by_bare_path[bare_path]]
     near = [path for key in (*same_name, *bare_name, *alike) for path in folded[key]]
     return list(dict.fromkeys((*first, *near)))[:limit]
 
@@ -108,5 +111,5 @@ MAX_SHOWN_CHARS = 500
 
 
 def shown(name: str, most: int = MAX_SHOWN_CHARS) -> str:
-    """A name or text as a message repeats it: cut after so many characters."""
+    """A name or text as a message repeats it: cut after ``most`` characters."""
     return name if len(name) <= most else name[:most] + "…"

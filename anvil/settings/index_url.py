@@ -21,7 +21,7 @@ FORMS = "a path, https://HOST/..., or github:OWNER/REPO with artifact:NAME or re
 FILES = (".db", ".sqlite", ".sqlite3")
 """Endings of an address of an index file. Other addresses are folders."""
 PLACES = ("index.json", "anvil/index.json", "index.db", "anvil/index.db")
-"""Paths below a folder or a site where an index is searched, in this order."""
+"""Paths below a folder or a site at which an index is looked for, in this order."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # and all of 127.0.0.0/8, see is_loopback()
 _REMOTE = lazy_pattern(r"(https?://|github:|milvus(\+https|\+lite)?:)", re.IGNORECASE)
 _MILVUS = lazy_pattern(r"milvus(?P<kind>\+https|\+lite)?:(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
@@ -86,8 +86,10 @@ class GitHubAddress:
 
 @dataclass(frozen=True, slots=True)
 class MilvusAddress:
-    """A collection of the Milvus server at ``uri``, in ``database`` (empty: the default one). ``lite``: ``uri`` is the
-    path of a Milvus Lite file."""
+    """A collection of the Milvus server at ``uri``, in ``database`` (empty: the default one).
+
+    ``lite``: ``uri`` is the path of a Milvus Lite file.
+    """
 
     uri: str
     collection: str
@@ -114,8 +116,8 @@ def is_remote(source: str) -> bool:
 
 
 def is_unknown(source: str) -> bool:
-    """Whether this is an address of an unknown kind, such as ``s3://`` or ``htps://``. Paths are not, also not those
-    with a Windows drive letter."""
+    """Whether this is an address of an unknown kind, such as ``s3://`` or ``htps://``. A path is none, also with a
+    Windows drive letter."""
     return bool(_SCHEME.match(source.strip())) and not is_remote(source)
 
 
@@ -139,9 +141,10 @@ def is_milvus(source: str) -> bool:
 
 
 def milvus(source: str) -> MilvusAddress:
-    """The collection that ``source`` names: ``milvus://HOST:PORT[/DATABASE]/COLLECTION``, over TLS
-    ``milvus+https://...``, in a file of Milvus Lite ``milvus+lite:FILE.db/COLLECTION``. Raises :class:`ConfigError`,
-    never with a credential.
+    """The Milvus collection at an address. Raises :class:`ConfigError`, never with a credential.
+
+    The address is ``milvus://HOST:PORT[/DATABASE]/COLLECTION``, over TLS ``milvus+https://...``, in a file of Milvus
+    Lite ``milvus+lite:FILE.db/COLLECTION``.
     """
     match = _MILVUS.fullmatch(source.strip())
     if not match:
@@ -243,7 +246,7 @@ def split(url: str) -> urllib.parse.SplitResult:
 
 
 def is_allowed(url: str) -> bool:
-    """Whether a URL is asked at all: over https, or over http on this machine. What is no URL is not."""
+    """Whether a URL may be requested: over https, or over http on this machine. Text that is no URL may not."""
     parts = split(url)
     # Traffic to this machine cannot be read or changed on its way.
     return parts.scheme.lower() == "https" or (parts.scheme.lower() == "http" and is_loopback(url))
@@ -259,9 +262,11 @@ def is_loopback(url: str) -> bool:
 
 
 def service(url: str, key: str) -> str:
-    """``url`` of a service that is sent a secret, unchanged. ``key``: the setting it is from. Raises
-    :class:`ConfigError`, which never repeats a credential: no web address, or one over plain http that is not this
-    machine's."""
+    """``url`` of a service that gets a secret, unchanged. ``key``: the setting that it is from.
+
+    Raises :class:`ConfigError`, which never repeats a credential, if it is not a web address, or if it is plain http to
+    another machine.
+    """
     parts = split(url)
     if (
         not parts.hostname
@@ -299,5 +304,5 @@ def spelled_without_secrets(url: str) -> str:
 
 
 def is_builder(text: object) -> bool:
-    """Whether this is ``OWNER`` or ``OWNER/REPO``, as who builds an index is named."""
+    """Whether this names who builds an index: ``OWNER`` or ``OWNER/REPO``."""
     return isinstance(text, str) and bool(_BUILDER.fullmatch(text))
