@@ -1,4 +1,4 @@
-"""``AGENTS.md`` of a bundle: what the documentation is, for which version, where it begins and how to search it."""
+"""``AGENTS.md`` of a bundle: project and version, the page to begin with, and how to search the pages."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.wording import counted
 
 POINTER, PAGES, INDEX = "AGENTS.md", "docs", "docs.anvil.db"
-"""What is in a bundle: this file, the folder of the pages, and an index of them."""
+"""The parts of a bundle: this file, the folder of the pages, and an index of them."""
 MAX_PLACE_BYTES = 300
-"""UTF-8 bytes of the site's address, and of the path of the first page, that the file names."""
+"""UTF-8 bytes of the longest address of a site, and of the longest path of a first page, that the file names."""
 _STARTS = ("index.md", "readme.md", "_index.md")
 _BEGINNING = lazy_pattern(r"(?:^|[-_ ])(?:get(?:ting)?[-_ ]?started|quick[-_ ]?start|intro(?:duction)?|overview)\b")
 _UNSAFE = "`\r\n"
+"""Characters that would break the Markdown around a path."""
 
 
 class BundledProject(NamedTuple):
-    """The project of a documentation. ``install``: the name by which ``anvil deps add`` finds its package; None where
-    it is no package of a language that Anvil knows."""
+    """The project that the documentation is about. ``install``: the name by which ``anvil deps add`` finds its package;
+    None if its language has no packages that Anvil finds."""
 
     name: str
     version: str | None = None
@@ -28,8 +29,11 @@ class BundledProject(NamedTuple):
 
 
 def text(project: BundledProject, pages: Sequence[str], site: str | None, has_index: bool) -> str:
-    """The file, of 2 KB at most: agents read it whole, whatever they look for. ``pages``: their paths from the bundle's
-    folder. ``site``: where the documentation is published. ``has_index``: whether the bundle has an index of Anvil."""
+    """The text of the file, of 2 KB at most, because agents read all of it for each task.
+
+    ``pages``: their paths from the bundle's folder. ``site``: the address where the documentation is published; None if
+    unknown. ``has_index``: whether the bundle has an index of Anvil.
+    """
     what = f"{project.name} {project.version}" if project.version else project.name
     is_short = site is not None and 0 < len(site.encode("utf-8", "replace")) <= MAX_PLACE_BYTES
     published = f" The same pages are at {site}" if is_short else ""
@@ -57,8 +61,8 @@ def text(project: BundledProject, pages: Sequence[str], site: str | None, has_in
 
 
 def start_page(pages: Iterable[str]) -> str | None:
-    """The page to begin with, the nearest to the top: an index, or one that is called like a beginning; or else the
-    first of the others."""
+    """The page to begin with: an index, or a page with a name such as ``getting-started``, nearest to the top; if there
+    is none, the first page nearest to the top. None if there is no page."""
 
     def order(path: str) -> tuple[object, ...]:
         name = posixpath.basename(path).lower()
@@ -66,5 +70,5 @@ def start_page(pages: Iterable[str]) -> str | None:
         which = _STARTS.index(name) if name in _STARTS else len(_STARTS)
         return not begins, path.count("/"), which, path
 
-    fit = [path for path in pages if not set(_UNSAFE) & set(path) and len(path.encode()) <= MAX_PLACE_BYTES]
-    return min(fit, key=order, default=None)
+    usable = [path for path in pages if not set(_UNSAFE) & set(path) and len(path.encode()) <= MAX_PLACE_BYTES]
+    return min(usable, key=order, default=None)

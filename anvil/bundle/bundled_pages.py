@@ -1,6 +1,6 @@
-"""The files of a bundle from the pages of a documentation, and where the links in them lead. Nothing is written here.
+"""The files of a bundle in memory: pages as Markdown, their links, notes on links and images, and the index.
 
-Links of source files follow the rules of the generator of the site, links of a built site those of a browser.
+Links of source files follow the rules of the site's generator, links of a built site those of a browser.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ MAX_INDEX_BYTES = 2_000_000_000
 MAX_NAMED = 10
 """Pages that one note names."""
 MIN_SHARE_NAMED = 0.05
-"""The share of a bundle's bytes from which on a folder is named as large."""
+"""The share of a bundle's bytes from which a folder is named as large."""
 _PICTURES = frozenset(
     f".{ending}"
     for ending in "apng avif bmp gif ico jpeg jpg mov mp4 png svg webm webp".split()  # noqa: SIM905
 )
-_NOTHING = references.read("")
+_NO_REFERENCES = references.read("")
 
 
 class BundledPage(NamedTuple):
-    """A page in a bundle: the document without its text, and its file."""
+    """A page in a bundle: the document without its text, and the path and text of its file."""
 
     document: Document
     file: str
@@ -74,8 +74,9 @@ def collect(
     with_index: bool = False,
     progress: Progress = silent,
 ) -> Bundle:
-    """The bundle of a documentation. ``exclude``: globs of pages that are left out, by their paths in the documentation
-    or in the bundle. ``with_index``: with an index of its pages. Raises :class:`SourceError` where no page is left."""
+    """The bundle of a documentation. ``exclude``: globs of pages to leave out, by their paths in the documentation or
+    in the bundle. ``with_index``: whether it has an index of its pages. Raises :class:`SourceError` if it has no
+    page."""
     source = member.documents
     if source is None:
         raise SourceError(
@@ -97,7 +98,7 @@ def collect(
     pages = []
     for done, (path, file) in enumerate(files.items()):
         progress("writing pages", done, len(files))
-        document = documents.pop(path)  # its text need not be there twice
+        document = documents.pop(path)  # so that its text is not in memory twice
         page = page_file.page_of(document, file, images=links.images(path))
         text = page_file.render(page, links.of_page(path))
         pages.append(BundledPage(replace(document, text="", page=None, source=None), file, text))
@@ -112,7 +113,8 @@ def collect(
 
 
 def ensure_apart(out: Path, member: OpenedIndex) -> None:
-    """Raise :class:`ConfigError` where the pages of a bundle in ``out`` would be among those that it is made from."""
+    """Raise :class:`ConfigError` if the pages of a bundle in ``out`` would be in the folder that the bundle is made
+    from, or around it."""
     pages = Path(os.path.realpath(out / PAGES))
     for folder in (member.folder, member.site_folder):
         read = Path(os.path.realpath(folder)) if folder is not None else None
@@ -124,8 +126,8 @@ def ensure_apart(out: Path, member: OpenedIndex) -> None:
 
 
 def largest(bundle: Bundle, max_size: int) -> tuple[str, ...]:
-    """What could be left out so that a bundle has at most ``max_size`` bytes: the index, folders and pages, largest
-    first. Nothing where it has."""
+    """Lines that name the largest parts of a bundle: the index, folders and pages, largest first. Empty if the bundle
+    has at most ``max_size`` bytes."""
     if bundle.size <= max_size:
         return ()
     lines = [f"{len(bundle.files[INDEX]):>12,}  {INDEX}: leave out --index"] if INDEX in bundle.files else []
@@ -141,15 +143,17 @@ def largest(bundle: Bundle, max_size: int) -> tuple[str, ...]:
 
 
 def _first(notes: Iterable[str]) -> list[str]:
+    """The first notes of one kind, and the number of the others."""
     listed = list(notes)
     more = len(listed) - MAX_NAMED
     return listed if more <= 1 else [*listed[:MAX_NAMED], f"The same is true of {more:,} further pages."]
 
 
 def _documents(source: DocumentSource, config: Config, progress: Progress) -> tuple[dict[str, Document], list[str]]:
-    """All pages by their paths, with the times of their commits and their addresses; and sentences on odd ones."""
+    """All pages by their paths, with their addresses and the times of their commits; and notes on pages that are left
+    out or have invalid front matter."""
     scan = source.scan()
-    skipped = list(scan.skipped) if source.name != "site" else []  # of a site, most are no pages
+    skipped = list(scan.skipped) if source.name != "site" else []  # most skipped files of a site are not pages
     times = source.last_modified(sorted(scan.entries), {}, None) if source.commit() is not None else {}
     documents: dict[str, Document] = {}
     invalid: list[str] = []
@@ -164,7 +168,7 @@ def _documents(source: DocumentSource, config: Config, progress: Progress) -> tu
             invalid.append(f"{path} has front matter that is not valid. It is in the text of the page.")
         metadata = {**declared, **document.metadata}
         url = document.url or generator_urls.address(config.site, path, metadata)
-        # Outside of git the time is that of the file, which a copy of the folder changes.
+        # Outside of git there is only the time of the file, which is another one in each copy of the folder.
         documents[path] = replace(document, url=url, last_modified=times.get(path, ""))
     return documents, [*_first(f"{item.path} is left out: {item.reason}." for item in skipped), *_first(invalid)]
 
@@ -177,7 +181,7 @@ def _targets(member: OpenedIndex, documents: Mapping[str, Document]) -> SourceTa
     assert member.folder is not None and member.tree is not None
     files = repository_files.of(member.tree, member.folder, repository_files.repository_of(member.folder))
     pages = {
-        path: LintPage(path, _NOTHING, (), {**front_matter.split(document.text)[0], **document.metadata})
+        path: LintPage(path, _NO_REFERENCES, (), {**front_matter.split(document.text)[0], **document.metadata})
         for path, document in documents.items()
     }
     options = member.config.site
@@ -185,7 +189,7 @@ def _targets(member: OpenedIndex, documents: Mapping[str, Document]) -> SourceTa
 
 
 class _Links:
-    """The targets of links in the files of a bundle, and what could not be kept."""
+    """Replaces the targets of links for the files of a bundle, and counts links and images that are lost."""
 
     def __init__(
         self,
@@ -203,6 +207,8 @@ class _Links:
         self._dead: set[str] = set()
 
     def of_page(self, path: str) -> Callable[[str], str | None]:
+        """A function from the target of a link in the page at ``path`` to the target in its file; None means that only
+        the text of the link stays."""
         folder = posixpath.dirname(self._files[path])
 
         def link(target: str) -> str | None:
@@ -210,8 +216,8 @@ class _Links:
             _, mark, fragment = target.partition("#")
             if page is not None and page in self._files:
                 relative = posixpath.relpath(self._files[page], folder)
-                own = page == path and bool(mark)  # a link within the page has its fragment alone
-                return f"{'' if own else quote(relative, safe=_PLAIN)}{mark}{fragment}"
+                within_page = page == path and bool(mark)  # then the fragment alone is the target
+                return f"{'' if within_page else quote(relative, safe=_PLAIN)}{mark}{fragment}"
             if page is not None and (page_url := self._urls[page]) is not None:
                 url = f"{page_url}{mark}{fragment}"
             if posixpath.splitext(target.partition("#")[0].partition("?")[0])[1].lower() not in _PICTURES:
@@ -224,7 +230,7 @@ class _Links:
         return link
 
     def images(self, path: str) -> Sequence[PageImage]:
-        """The images of the page of a site; none where they could lead nowhere."""
+        """The images of the page of a site; none if the address of the site is unknown, because they are there."""
         images = self._site.pages()[path].facts.images if self._site is not None else ()
         if self._site is None or self._site.url():
             return images
@@ -232,7 +238,7 @@ class _Links:
         return ()
 
     def notes(self) -> list[str]:
-        """What became of images, and of links that lead nowhere."""
+        """Notes on links that lead nowhere, and on images."""
         notes = []
         if count := len(self._dead):
             why = "" if self._targets.url else " Give --site-url for the addresses of those that the site has."
@@ -247,13 +253,13 @@ class _Links:
 
 
 _PLAIN = "".join(map(chr, range(33, 127))).translate({ord(character): None for character in "%#?"})
-"""Characters of a path that stay in a link: all of ASCII but what begins another part of an address."""
+"""Characters of a path that are not quoted in a link: ASCII without the three that have a meaning in a URL."""
 
 
 def _index(
     member: OpenedIndex, pages: Sequence[BundledPage], version: str | None, commit: str | None, progress: Progress
 ) -> bytes:
-    """An index of the files of the pages: its results lead to these files. Raises :class:`BuildError`."""
+    """An index of the pages, whose results lead to their files in the bundle. Raises :class:`BuildError`."""
     from anvil.build import builder
 
     with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
@@ -267,7 +273,7 @@ def _index(
                 len(page.data),
                 page.document.last_modified or UNKNOWN_TIME,
                 url=page.document.url,
-                # the names that the page had before, which the front matter of the new file does not have
+                # former names of the page, which are not in the front matter of its file
                 metadata={key: value for key, value in page.document.metadata.items() if key == "aliases"},
                 headings=page.document.headings,
             )
@@ -286,29 +292,28 @@ _SAFE = "/:@!$&'()*+,;=~-._"
 
 
 class PageOrAddress(NamedTuple):
-    """Of the two what is known: ``page``, the path of a page of the documentation, and ``url``, an address, or a target
-    that is one already."""
+    """The destination of a link: the path of a page of the documentation, or a URL. Both are None if it is unknown."""
 
     page: str | None = None
     url: str | None = None
 
 
 class SourceTargets:
-    """The links of a documentation folder. ``site``: its pages and the rules of its generator.
+    """The links in a documentation folder. ``site``: its pages and the rules of its generator.
 
-    A link that these rules do not resolve may lead to a page with and without its ending, from the page and from the
-    top, as most generators take it: their configuration may be elsewhere.
+    The configuration of the generator may be elsewhere. So a link that these rules do not resolve is resolved as most
+    generators do it: with and without the ending of a page, from the page and from the top.
     """
 
     def __init__(self, site: Site, options: SiteOptions) -> None:
         self._site = site
-        # the pages, and no other files
+        # only the pages, no other files
         tree = FileTree("", repository_files.folders_of(site.pages).get, lambda path: None)
         self._lenient = Site(site.pages, SiteRules("vitepress", "vitepress"), tree)
         self.url = options.url.rstrip("/") + "/" if options.url else None
 
     def destination(self, path: str, target: str) -> PageOrAddress:
-        """Where ``target`` leads in the page at ``path``; both parts are None where that is not known."""
+        """The destination of the link ``target`` in the page at ``path``."""
         page, link = self._site.pages[path], Link(0, target, "link", None)
         resolved = self._site.resolve(page, link)
         if resolved.kind not in ("page", "file", "external"):
@@ -324,7 +329,8 @@ class SourceTargets:
             base, inside = self._site.base, target[1:]
             if _is_in(inside, base):
                 return PageOrAddress(url=urljoin(self.url, inside[len(base) :].lstrip("/")))
-            return PageOrAddress(url=urljoin(self.url.removesuffix(f"{base}/"), inside))  # beside the documentation
+            # the link leads to a part of the site beside the documentation
+            return PageOrAddress(url=urljoin(self.url.removesuffix(f"{base}/"), inside))
         docs, content = self._site.files.docs, self._site.rules.content
         file = posixpath.normpath(posixpath.join(docs, posixpath.dirname(path), unquote(target.partition("#")[0])))
         if resolved.kind != "file" or not _is_in(file, content):
@@ -333,8 +339,8 @@ class SourceTargets:
 
 
 class SiteTargets:
-    """The links of a built site. ``places``: path of a page -> where it is. ``url``: the address of the site; empty
-    where it is not known; then the links in ``texts`` show the path of the site."""
+    """The links in a built site. ``places``: path of a page -> its place in the site. ``url``: the address of the site;
+    empty if it is unknown. Then the path of the site is guessed by the links in ``texts``."""
 
     def __init__(self, places: Mapping[str, SitePlace], url: str, texts: Iterable[str]) -> None:
         self._places = places
@@ -344,7 +350,7 @@ class SiteTargets:
         self._links = SiteLinks(places.values(), url, base_path)
 
     def destination(self, path: str, target: str) -> PageOrAddress:
-        """As for a folder."""
+        """As :meth:`SourceTargets.destination`."""
         base = self._places[path].base
         inside, html = self._links.destination(target, base)
         if html is not None:

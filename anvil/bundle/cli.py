@@ -1,4 +1,4 @@
-"""``anvil bundle``."""
+"""``anvil bundle``: writing the documentation as Markdown into a package's folder."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The folder of a bundle: how its files are called, and how they are written.
+"""The folder of a bundle: names of its files, its manifest, and writing changes without touching other files.
 
-What changed is written, what is gone is removed, and nothing of somebody else is touched.
-
-The manifest names the files of the bundle with their digests. A file counts as the bundle's own only if it has a digest
-of the manifest. No link is followed below the folder.
+The manifest has the paths and digests of the bundle's files. A file with another digest is not the bundle's own: it is
+neither overwritten nor removed. No link is followed below the folder.
 """
 
 from __future__ import annotations
@@ -39,8 +37,8 @@ MAX_MANIFEST_BYTES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What is to be written. ``files``: path from the bundle's folder -> content; ``pages``: how many of them are
-    pages. ``notes``: sentences on what is not as in the documentation."""
+    """A bundle in memory. ``files``: path from the bundle's folder -> content. ``pages``: the number of pages among
+    them. ``notes``: for people, on what differs from the documentation."""
 
     project: BundledProject
     files: Mapping[str, bytes]
@@ -55,7 +53,8 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was done in the folder: paths from it. ``kept``: path -> the reason why it was not written or removed."""
+    """The result of writing a bundle, with paths from its folder. ``kept``: path -> why the file was not written or
+    removed."""
 
     written: tuple[str, ...] = ()
     unchanged: int = 0
@@ -64,7 +63,7 @@ class Written:
 
 
 def manifest_text(bundle: Bundle, before: Mapping[str, str] | None = None) -> str:
-    """The manifest in canonical JSON. ``before``: path -> digest of files that a write may still find as they were."""
+    """The manifest as canonical JSON. ``before``: path -> former digest of the files that are being changed."""
     rows = [{"path": path, "sha256": _digest(data), "size": len(data)} for path, data in sorted(bundle.files.items())]
     values: dict[str, Any] = {
         "anvil_version": __version__,
@@ -78,11 +77,10 @@ def manifest_text(bundle: Bundle, before: Mapping[str, str] | None = None) -> st
 
 
 def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
-    """Bring the folder ``out`` in line with the bundle.
+    """Write the changes of a bundle into the folder ``out``, and remove files that it does not have any more.
 
-    A file that is there already stays as it is. One with another content, which the manifest does not name with its
-    digest, is not overwritten and not removed. Raises :class:`BuildError` where the folder cannot be written, and for
-    a link or a file in place of a folder; then nothing is written.
+    Files that are not the bundle's own are kept, see the top of this module. Raises :class:`BuildError` if the folder
+    cannot be written, or if there is a link or a file in place of a folder; then nothing is written.
     """
     own = _own(out)
     _ensure_plain_folders(out, {*bundle.files, *own, MANIFEST})
@@ -118,7 +116,7 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
             safe_files.put_file(out / path, data, flush=False)
         for path in gone:
             (out / path).unlink()
-            for folder in (out / path).parents:  # those that have nothing left in them
+            for folder in (out / path).parents:  # remove folders that are empty now
                 if folder == out or os.listdir(folder):
                     break
                 folder.rmdir()
@@ -128,9 +126,9 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
 
 
 def _own(out: Path) -> dict[str, set[str]]:
-    """Path -> digests with which a file is the bundle's own.
+    """Path -> digests that the bundle's own file may have, from the manifest; empty without one.
 
-    Raises :class:`BuildError` for another file at the place of the manifest.
+    Raises :class:`BuildError` if there is another file in its place.
     """
     path = out / MANIFEST
     try:
@@ -157,19 +155,19 @@ def _own(out: Path) -> dict[str, set[str]]:
 
 
 def _ensure_plain_folders(out: Path, paths: set[str]) -> None:
-    """Raise :class:`BuildError` for a link or a file in place of a folder below ``out``."""
+    """Raise :class:`BuildError` if a folder below ``out`` is a link or a file."""
     folders = {path.rsplit("/", depth)[0] for path in paths for depth in range(1, path.count("/") + 1)}
     for folder in sorted(folders):
         with suppress(FileNotFoundError, NotADirectoryError):
             mode = os.lstat(out / folder).st_mode
             if not stat.S_ISDIR(mode):
-                kind = "a link" if stat.S_ISLNK(mode) else "no folder"
+                kind = "a link" if stat.S_ISLNK(mode) else "not a folder"
                 raise BuildError(f"{out / folder} is {kind}, so nothing is written there. Remove it, and try again.")
 
 
 def _digest_of(path: Path) -> str | None:
-    """The digest of the file that is there; None without one. Raises :class:`BuildError` for what is no regular file,
-    and :class:`OSError`."""
+    """The digest of a file; None if there is none. Raises :class:`BuildError` if it is not a regular file, and
+    :class:`OSError`."""
     return None if safe_files.regular_file(path) is None else safe_files.sha256(path, safe_files.opener)
 
 
@@ -178,18 +176,18 @@ def _digest(data: bytes) -> str:
 
 
 MAX_NAME_BYTES = 120
-"""UTF-8 bytes of a file or folder. File systems take 255, and paths of Windows have 260 characters in all."""
+"""UTF-8 bytes of the name of a file or folder. File systems allow 255, and Windows 260 characters for a whole path."""
 _REFUSED = re.compile(r'[<>:"|?*\\\x00-\x1f\x7f-\x9f\ud800-\udfff]')
-# Names of devices on Windows, with any ending
+# names of devices on Windows, with any ending
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
 _ENDING = re.compile(rf"(?:{PAGE_ENDING}|\.(?:html?|rst|txt|ipynb|qmd|adoc))$", re.IGNORECASE)
 
 
 def page_files(paths: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Path of a page -> that of its Markdown file; and a sentence on each page whose file has another name than it.
+    """Path of a page -> path of its Markdown file; and path of a page -> a note, if its file has an unexpected name.
 
-    ``guide/a.mdx`` is ``guide/a.md``. Of two pages that would have one file, also on a system that takes upper and
-    lower case for the same, the second keeps its ending, ``a.mdx.md``, or gets a number.
+    ``guide/a.mdx`` becomes ``guide/a.md``. If two pages would have the same file, also on a system that ignores case,
+    the second one keeps its ending, ``a.mdx.md``, or gets a number.
     """
     files: dict[str, str] = {}
     taken: dict[str, str] = {}
@@ -198,22 +196,21 @@ def page_files(paths: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     for path in sorted(paths, key=lambda path: (not path.lower().endswith(".md"), path)):  # plain Markdown comes first
         stem = _ENDING.sub("", path) or path
         usual = _portable(f"{stem}.md")
-        others = (_portable(f"{stem}-{number}.md") for number in numbers[_same(usual)])
+        others = (_portable(f"{stem}-{number}.md") for number in numbers[_folded(usual)])
         names = itertools.chain([usual, _portable(f"{path}.md")], others)
-        name = next(name for name in names if _same(name) not in taken)
+        name = next(name for name in names if _folded(name) not in taken)
         if name != usual:
-            notes[path] = (
-                f"{plain_name(path)} is {name} in the bundle, because {plain_name(taken[_same(usual)])} is {usual}."
-            )
+            owner = plain_name(taken[_folded(usual)])
+            notes[path] = f"{plain_name(path)} is {name} in the bundle, because {owner} is {usual}."
         elif name != f"{stem}.md":
-            notes[path] = f"{plain_name(path)} is {name} in the bundle, because not every system takes its name."
-        taken[_same(name)] = path
+            notes[path] = f"{plain_name(path)} is {name} in the bundle, because some systems refuse its name."
+        taken[_folded(name)] = path
         files[path] = name
     return dict(sorted(files.items())), dict(sorted(notes.items()))
 
 
-def _same(name: str) -> str:
-    """What names have in common that are one file on some system."""
+def _folded(name: str) -> str:
+    """The name without differences of case and of Unicode form, which some file systems ignore."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
@@ -222,7 +219,7 @@ def _portable(path: str) -> str:
 
 
 def _portable_name(name: str) -> str:
-    portable = _REFUSED.sub("-", name).rstrip(" .") or "-"  # Windows drops blanks and dots at the end of a name
+    portable = _REFUSED.sub("-", name).rstrip(" .") or "-"  # Windows drops spaces and dots at the end of a name
     portable = "".join(character if character.isprintable() else "-" for character in portable)
     portable = _DEVICE.sub(lambda device: f"{device[0]}-", portable, count=1) if _DEVICE.match(portable) else portable
     if len(portable.encode()) <= MAX_NAME_BYTES:

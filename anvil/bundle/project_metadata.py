@@ -17,25 +17,24 @@ _METADATA = (("pyproject.toml", "project", True), ("package.json", "", True), ("
 
 
 def find_project(out: Path, base: Path) -> BundledProject:
-    """The project that the folder ``out`` belongs to: its metadata is in that folder, above it up to ``base``, or in
-    ``base``. Without metadata it has the name of the folder ``base``."""
+    """The project that the folder ``out`` belongs to. Its metadata is in ``out``, in a folder between ``base`` and
+    ``out``, or in ``base``. Without metadata it has the name of the folder ``base``."""
     top, folder = base.resolve(), out.resolve()
     folders = [folder, *folder.parents]
     inside = folders[: folders.index(top)] if top in folders else []
-    described = (project for place in (*inside, top) for project in _described(place))
-    return next(described, BundledProject(top.name or "this project"))
+    projects = (project for place in (*inside, top) for project in _projects_in(place))
+    return next(projects, BundledProject(top.name or "this project"))
 
 
-def _described(folder: Path) -> Iterator[BundledProject]:
-    """What the files of a folder say. One that cannot be read says nothing."""
+def _projects_in(folder: Path) -> Iterator[BundledProject]:
+    """The projects in the metadata files of a folder. A file that cannot be read is skipped."""
     for file, key, is_package in _METADATA:
         with suppress(OSError, ValueError, RecursionError):
             text = safe_files.text(folder / file)
             table = data_formats.read_toml(text).get(key) if key else json.loads(text)
             if not isinstance(table, dict):
                 continue
-            # A package.json may only hold the packages of a repository together, and not be published: its name is one
-            # such as "monorepo", and its version of none of them.
+            # The package.json of a workspace may not be that of a package: its name is then one such as "monorepo".
             is_workspace = "workspaces" in table or (folder / "pnpm-workspace.yaml").is_file()
             is_private = file == "package.json" and table.get("private") is True and is_workspace
             if not is_private and (name := _line(table.get("name"))) is not None:
@@ -43,6 +42,6 @@ def _described(folder: Path) -> Iterator[BundledProject]:
 
 
 def _line(value: Any) -> str | None:
-    """A value that fits into a line of ``AGENTS.md``: of 200 bytes at most."""
+    """``value`` if it is a printable text of at most 200 bytes, which fits into a line of ``AGENTS.md``; else None."""
     is_line = isinstance(value, str) and value.isprintable() and value.strip()
     return value if is_line and len(value.encode()) <= 200 else None

@@ -1,4 +1,4 @@
-"""``anvil export``."""
+"""``anvil export``: writing an index into Milvus."""
 
 from __future__ import annotations
 

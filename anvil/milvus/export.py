@@ -1,6 +1,6 @@
-"""Export an index to Milvus: a checked file becomes a new generation of collections, then queries move to it.
+"""Export of an index file to Milvus, as a new generation of collections to which queries then move.
 
-The former generation answers until then. When the same file is in Milvus already and complete, nothing is written.
+The former generation answers until then. If the same file is in Milvus already and complete, nothing is written.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from anvil.text.query import Stemmer, path_words
 from anvil.values import Progress, silent
 
 BUCKET_TOKENS = 400
-"""Tokens in a bucket of the vocabulary, about."""
+"""Approximate number of tokens in a bucket of the vocabulary."""
 SAMPLE_WINDOWS = 64
-"""Windows whose vectors are taken as questions, to estimate the mean cosine of one to all chunks."""
+"""Windows whose vectors stand for questions, to estimate the mean cosine of a question to all chunks."""
 GRACE_S = 2.0
-"""Seconds for which the former generation stays, for queries that read it."""
+"""Seconds for which the former generation stays, for queries that are reading it."""
 BATCH_CHUNKS = 200
-"""Chunks read from the file at once."""
+"""Chunks that are read from the file at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The report of an export. ``generation``: the start of the names of its collections."""
+    """The report of an export. ``generation``: the name of the generation, with which those of its collections
+    begin."""
 
     outcome: Literal["exported", "unchanged"]
     target: str
@@ -52,8 +53,8 @@ class Exported:
 def export(index: Path, client: Client, progress: Progress = silent, grace: float = GRACE_S) -> Exported:
     """Write the index file into Milvus and point the client's collection at it.
 
-    Raises :class:`ArtifactError` for a file that is refused, and for a name in Milvus that belongs to something else;
-    :class:`FetchError` when Milvus fails. Then the former generation answers as before.
+    ``grace``: see :data:`GRACE_S`. Raises :class:`ArtifactError` if the file is refused, or the name in Milvus belongs
+    to something else, and :class:`FetchError` if Milvus fails. Then the former generation answers as before.
     """
     began = time.monotonic()
     with verify.open_checked(index) as reader:
@@ -62,16 +63,16 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
         name = milvus_collections.generation_name(client.address.collection, meta["digest"], meta["checksum"])
         is_exported = milvus_collections.pointed(client) == name
         if is_exported and not milvus_collections.is_whole(client, name):
-            # A server drops no collection that an alias points at.
+            # A server refuses to drop a collection to which an alias points.
             client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
             is_exported = False
         if not is_exported:
-            milvus_collections.without_others(client, None)  # the rest of an interrupted export
+            milvus_collections.remove_others(client, None)  # the rest of an interrupted export
             _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
-            reading.MilvusReader(client, name)  # raises where it cannot be read, before queries move to it
+            reading.MilvusReader(client, name)  # raises an error if it cannot be read, before queries move to it
             if milvus_collections.point(client, name) is not None:
                 time.sleep(grace)
-        milvus_collections.without_others(client, name)
+        milvus_collections.remove_others(client, name)
     return Exported(
         "unchanged" if is_exported else "exported",
         client.shown,
@@ -98,7 +99,7 @@ class _Export:
         self._target.finish()
 
     def _pages(self, windows: dict[int, int]) -> None:
-        """Write chunks, records and the list of pages. ``windows``: chunk row -> its number of windows."""
+        """Write chunks, records and the list of pages. ``windows``: chunk row -> number of its windows."""
         done, total = 0, self._counts["chunks"]
         for document in self._reader.documents():
             rows = self._reader.chunk_rows(document.id)
@@ -114,7 +115,7 @@ class _Export:
         self._target.put_json(milvus_collections.CATALOGUE, 0, list(PageEntry.of(self._reader)))
 
     def _chunk(self, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int) -> None:
-        # Without the words of the path, which the reader puts behind the terms: the keyword index of a file has none.
+        # Without the words of the path, which the reader of a file adds at the end: its keyword index lacks them, too.
         derived = text.terms[: len(text.terms) - len(path_words(chunk.metadata.file_path))]
         words = milvus_collections.COLUMN_SEPARATOR.join(
             " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
@@ -135,14 +136,15 @@ class _Export:
         self._target.put_json(milvus_collections.SECTIONS, document.id, self._reader.sections(document.id))
 
     def _links(self) -> None:
-        """Write the links in all pages, unresolved: a page of an overlay can change where they lead."""
+        """Write the links in all pages, unresolved, because a page of the overlay can change where they lead."""
         pages = self._reader.addresses()
         links = links_of(pages, self._reader.page_texts())
         rows = [[page.id, page.url, links.get(page.id, ())] for page in pages]
         self._target.put_json(milvus_collections.LINKS, 0, rows)
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
-        """Write windows and pages' means. Returns chunk row -> its number of windows."""
+        """Write the vectors of windows, and the mean vectors of pages. Returns chunk row -> number of its windows, and
+        the vectors; None if there are none."""
         if not self._counts["vectors"]:
             return {}, None
         ids, vectors = self._reader.window_vectors()
@@ -151,7 +153,8 @@ class _Export:
         rows = ids >> table_rows.WINDOW_BITS
         starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
         last = ids[np.r_[starts[1:] - 1, len(ids) - 1]]
-        # The low bits of a window's id are its number in the chunk, from 0: the last one tells how many there are.
+        # The low bits of a window's id are its number in the chunk, from 0. So the last window of a chunk gives the
+        # count.
         windows = dict(
             zip(rows[starts].tolist(), ((last & (1 << table_rows.WINDOW_BITS) - 1) + 1).tolist(), strict=True)
         )
@@ -182,19 +185,21 @@ class _Export:
 
 
 def _mean(table: VectorIndex) -> tuple[list[float], float]:
-    """The data for the mean cosine of a question, see :class:`About`. The product with the middle of all vectors has
-    the mean of the windows of a chunk instead of its best one: the difference is that of some windows, taken as
-    questions."""
+    """The values ``mean`` and ``above`` of :class:`About`, for the mean cosine of a question to all chunks.
+
+    The product with the middle of all vectors uses the mean of a chunk's windows, but a chunk counts by its best
+    window. ``above`` is the difference, measured for some windows in place of questions.
+    """
     middle, count = table.middle(), len(table.rows)
     sample = table.rows[np.linspace(0, count - 1, min(SAMPLE_WINDOWS, count)).astype(np.int64)].astype(np.float32)
-    sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), 1)  # one that could not be made is all 0
+    sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), 1)  # a vector that could not be made is all 0
     above = [table.similarity_with_page(vector).mean(dtype=np.float64) - middle @ vector for vector in sample]
     return middle.tolist(), float(np.mean(above))
 
 
 def _fitting(words: str) -> str:
-    """The words, cut to the size of a field. They only select candidates."""
-    if len(words) <= milvus_collections.MAX_TEXT_BYTES // 4:  # UTF-8 has four bytes for a character at most
+    """The words, cut to the size of a field. They only select candidates, so a few may be missing."""
+    if len(words) <= milvus_collections.MAX_TEXT_BYTES // 4:  # a character has at most four bytes in UTF-8
         return words
     cut = words.encode("utf-8", "replace")[: milvus_collections.MAX_TEXT_BYTES].decode("utf-8", "ignore")
-    return cut if len(cut) == len(words) else cut.rpartition(" ")[0]  # the last word may be cut, too
+    return cut if len(cut) == len(words) else cut.rpartition(" ")[0]  # without the last word, which may be cut

@@ -1,6 +1,6 @@
-"""The client of a Milvus server or a Milvus Lite file. Each request has a timeout, and each error a message.
+"""The client of a Milvus server or a Milvus Lite file: connection, token, timeouts, and messages for errors.
 
-pymilvus also prints its errors to stderr. This client turns that off.
+pymilvus also prints its errors to stderr; this client turns that off.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 CONNECT_TIMEOUT_S = 5.0
-"""Of the connection."""
+"""For connecting."""
 QUERY_TIMEOUT_S = 10.0
-"""Of a query."""
+"""For a query."""
 READ_TIMEOUT_S = 120.0
-"""Of the first query after a collection was loaded, and of all queries to Milvus Lite."""
+"""For the first query after a collection was loaded, and for all queries to Milvus Lite."""
 WRITE_TIMEOUT_S = 300.0
-"""Of a step of an export."""
+"""For a step of an export."""
 INDEX_TIMEOUT_S = 4 * 3600.0
-"""Of building or loading an index of millions of vectors."""
+"""For building or loading an index of millions of vectors."""
 QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
-"""gRPC options. Some servers close connections with frequent keepalive pings. Requests have timeouts anyway."""
+"""Options of gRPC. Some servers close a connection with frequent keepalive pings, which are not needed: each request
+has a timeout."""
 _GONE = re.compile(r"(collection|alias)\b.*\b(not exist|not found|can't find)", re.IGNORECASE | re.DOTALL)
 _GONE_CODES = (100, 1600)
 _RELEASED = 101
@@ -47,14 +48,14 @@ class Gone(FetchError):
 
 
 class Released(FetchError):
-    """A collection is not loaded, because the server was restarted."""
+    """A collection is not loaded, for example because the server was restarted."""
 
 
 class Client:
     """A client for one server. It connects at the first request. Thread-safe."""
 
     def __init__(self, address: MilvusAddress, folder: Path) -> None:
-        """``folder``: the base of a relative path of a Milvus Lite file."""
+        """``folder``: the folder of a relative path of a Milvus Lite file."""
         self.address = address
         self._uri = str(folder / address.uri) if address.lite else address.uri
         self._token = "" if address.lite else os.environ.get(MILVUS_TOKEN, "")

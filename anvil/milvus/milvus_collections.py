@@ -1,9 +1,9 @@
-"""The collections of an index in Milvus: their fields and indexes, the row ids in them, and how they are written.
+"""The collections of an index in Milvus: names, fields, indexes and row ids, writing a generation, and the alias.
 
 A generation is four collections. Their names begin with the name of the exported collection and twelve digits of a hash
-of the content. An alias with the exported name points at ``chunks`` of the current generation, so all readers change at
-once. It is changed after a generation is complete. An incomplete one has no alias, so no reader uses it; the next
-export removes it.
+of the content. An alias with the exported name points at ``chunks`` of the current generation. It is changed when a new
+generation is complete, so all readers move at once. No reader uses an incomplete generation, and the next export
+removes it.
 
 ``chunks``: a row for each chunk, with its row id in the file, its text, its position, and its words, from which Milvus
 makes the BM25 vector. ``windows``: a row for each vector. ``pages``: a row for each page, with the mean of its vectors.
@@ -32,31 +32,34 @@ if TYPE_CHECKING:
     from pymilvus import CollectionSchema
 
 LAYOUT = 6
-"""Increase it for a change that older versions cannot read, or without which results would differ from the file's."""
+"""The version of this layout. Increase it for a change that older versions cannot read, and for one that makes results
+equal to those of the file again."""
 KINDS = ("chunks", "windows", "pages", "parts")
 MAX_TEXT_BYTES = 65_535
-"""Bytes that a text field of Milvus holds."""
+"""Bytes that fit into a text field of Milvus."""
 PART_CHARACTERS = 15_000
-"""Characters of a piece. In UTF-8 they always fit into a field."""
+"""Characters of a piece. In UTF-8 they fit into a field."""
 COLUMN_SEPARATOR = " | "
 """Separates the words of title, breadcrumb, content and derived terms, so that no phrase spans two of them."""
 ABOUT, CATALOGUE, PAGE, SECTIONS, WORDS, TEXT, LINKS = range(7)
-"""Kinds of parts: the index, the list of pages, a page's record, its sections, some words, a long chunk's text, and the
-links in all pages."""
+"""Kinds of texts in ``parts``: manifest and statistics of the index, the list of pages, a page's record, its sections,
+a bucket of the vocabulary, the text of a long chunk, and the links in all pages."""
 _PIECE_BITS = 16
 _NUMBER_BITS = 34
 _GENERATION = re.compile(r"(.+)_[0-9a-f]{12}")
 MAX_INSERT_ROWS = 500
 """Rows of one insert."""
 MAX_INSERT_CHARACTERS = 8_000_000
-"""Characters of the texts of one insert, of four bytes at most. The default limit of a server is 64 MB."""
+"""Characters of the texts of one insert. A character has up to four bytes, and the default limit of a server is
+64 MB."""
 
 
 # --- the records of an index ---------------------------------------------------------------------------------------
 
 
 class ChunkFields(NamedTuple):
-    """A row of ``chunks`` without its words. ``long``: content, hidden and terms are in ``parts``, and empty here."""
+    """A row of ``chunks`` without its words. ``windows``: their number. ``long``: 1 if content, hidden and terms are in
+    ``parts``, and empty here; else 0."""
 
     id: int
     document: int
@@ -80,7 +83,7 @@ class ChunkFields(NamedTuple):
 
     @classmethod
     def of(cls, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int) -> ChunkFields:
-        """``windows``: their number."""
+        """The fields of a chunk of a file. ``windows``: the number of its windows."""
         place, texts = chunk.metadata, (text.content, hidden, text.terms)
         long = any(len(column.encode("utf-8", "replace")) > MAX_TEXT_BYTES for column in texts)
         return cls(
@@ -91,7 +94,7 @@ class ChunkFields(NamedTuple):
         )
 
     def stored(self, page: PageEntry) -> StoredChunk:
-        """The chunk as it is in a file. ``page``: its own."""
+        """The chunk as a file has it. ``page``: the chunk's page."""
         place = ChunkMetadata(
             *(self.path, self.heading_path, self.heading_level, self.last_modified, self.char_count),
             *(self.start_line or None, self.end_line or None, self.url or None, page.version, page.language),
@@ -100,7 +103,7 @@ class ChunkFields(NamedTuple):
 
 
 class PageEntry(NamedTuple):
-    """An entry of the list of pages, with the numbers of chunks and characters."""
+    """An entry of the list of pages. ``chunks`` and ``characters``: the numbers of them."""
 
     path: str
     id: int
@@ -114,7 +117,7 @@ class PageEntry(NamedTuple):
 
     @classmethod
     def of(cls, reader: Reader) -> Iterator[PageEntry]:
-        """The entries of a file, by path."""
+        """The entries of the pages in a file, by path."""
         sizes, blobs = reader.page_sizes(), reader.blob_ids()
         deprecated = {id_ for id_, *signs in reader.about_deprecation() if is_deprecated(*signs)}
         for page in reader.documents():
@@ -126,7 +129,8 @@ class PageEntry(NamedTuple):
 class About:
     """The manifest and the statistics of an exported index.
 
-    The mean cosine of a question to all chunks is about its product with ``mean``, plus ``above``.
+    ``average``: the mean number of words in a chunk. ``buckets``: the number of buckets of the vocabulary. The mean
+    cosine of a question to all chunks is approximately its product with ``mean``, plus ``above``.
     """
 
     meta: dict[str, str]
@@ -141,13 +145,13 @@ class About:
 
 
 def generation_name(collection: str, digest: str, checksum: str) -> str:
-    """The name of an index's generation. The same index has the same name."""
+    """The name of the generation of an index. It depends on the collection and the content alone."""
     content_hash = hashlib.sha256(f"{LAYOUT}\0{digest}\0{checksum}".encode()).hexdigest()
     return f"{collection}_{content_hash[:12]}"
 
 
 def generation_of(name: str, collection: str) -> str | None:
-    """The generation of the collection ``name``; None when it is not one of ``collection``."""
+    """The generation to which the collection ``name`` belongs; None if it is not a generation of ``collection``."""
     stem, _, kind = name.rpartition("_")
     match = _GENERATION.fullmatch(stem)
     return stem if kind in KINDS and match and match[1] == collection else None
@@ -159,7 +163,7 @@ def part(kind: int, number: int, piece: int = 0) -> int:
 
 
 def pieces(kind: int, number: int, text: str) -> Iterator[tuple[int, str]]:
-    """(row id, piece) of a text. The first piece begins with their number."""
+    """(row id, piece) of a text. The first piece begins with the number of pieces."""
     texts = [text[i : i + PART_CHARACTERS] for i in range(0, len(text), PART_CHARACTERS)] or [""]
     for index, piece in enumerate(texts):
         yield part(kind, number, index), piece if index else f"{len(texts)}\n{piece}"
@@ -171,7 +175,7 @@ def bucket(token: str, buckets: int) -> int:
 
 
 def within(documents: Iterable[int] | None, without: Iterable[int]) -> str:
-    """A filter: rows of these documents (None: all), except those of ``without``."""
+    """The filter for rows of ``documents`` (None means all), except the documents ``without``."""
     terms = []
     if documents is not None:
         terms.append(f"document in {sorted(map(int, documents))}")
@@ -181,7 +185,7 @@ def within(documents: Iterable[int] | None, without: Iterable[int]) -> str:
 
 
 def collection_schema(kind: str, dimensions: int) -> CollectionSchema:
-    """The fields of a collection. Milvus requires a vector, so a collection without one has two zeros."""
+    """The fields of a collection. Milvus requires a vector, so rows without one have two zeros."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -230,9 +234,9 @@ def nearest_params(limit: int) -> dict[str, Any]:
 
 
 def pointed(client: Client) -> str | None:
-    """The generation that the alias points at; None without an alias.
+    """The generation to which the alias points; None if there is no alias.
 
-    Raises :class:`ArtifactRejected` for a collection or an alias that Anvil did not create.
+    Raises :class:`ArtifactRejected` if the name is that of a collection or an alias that Anvil did not create.
     """
     alias = client.address.collection
     try:
@@ -250,19 +254,19 @@ def pointed(client: Client) -> str | None:
 
 
 def existing(client: Client) -> set[str]:
-    """All generations with at least one collection, also incomplete ones."""
+    """All generations on the server, also incomplete ones."""
     names = (generation_of(name, client.address.collection) for name in client.ask("list_collections"))
     return {name for name in names if name}
 
 
 def is_whole(client: Client, generation: str) -> bool:
-    """Whether a server still has all collections of a generation."""
+    """Whether the server has all collections of a generation."""
     return {f"{generation}_{kind}" for kind in KINDS} <= set(client.ask("list_collections"))
 
 
 def drop(client: Client, generation: str) -> None:
-    """Remove a generation, first its ``chunks``. The server refuses that when an alias points at it, so a generation
-    that another export just selected stays complete."""
+    """Remove a generation, beginning with its ``chunks``. The server refuses that if an alias points there, so a
+    generation to which another export has just moved the alias stays complete."""
     collections = set(client.ask("list_collections"))
     for kind in KINDS:
         if f"{generation}_{kind}" in collections:
@@ -270,6 +274,8 @@ def drop(client: Client, generation: str) -> None:
 
 
 class Generation:
+    """Writes the collections of a new generation. They are created at once."""
+
     def __init__(self, client: Client, name: str, dimensions: int) -> None:
         self.client, self.name = client, name
         self._rows: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in KINDS}
@@ -280,13 +286,14 @@ class Generation:
             client.ask("create_collection", f"{name}_{kind}", schema=schema, timeout=WRITE_TIMEOUT_S)
 
     def put(self, kind: str, row: Mapping[str, Any]) -> None:
-        """Add a row. It is written before :meth:`finish` returns."""
+        """Add a row to the collection of a kind. It is written when :meth:`finish` returns, or earlier."""
         self._characters[kind] += sum(len(value) for value in row.values() if isinstance(value, str))
         self._rows[kind].append(row)
         if len(self._rows[kind]) >= MAX_INSERT_ROWS or self._characters[kind] >= MAX_INSERT_CHARACTERS:
             self._send(kind)
 
     def put_json(self, kind: int, number: int, value: Any) -> None:
+        """Add a value as text in ``parts``. ``number``: its number among those of the kind."""
         for row, piece in pieces(kind, number, compact(value)):
             self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
 
@@ -298,15 +305,15 @@ class Generation:
             self._rows[kind], self._characters[kind] = [], 0
 
     def finish(self) -> None:
-        """Write the rest, build the indexes, and compare the row counts. Raises :class:`FetchError` for missing
-        rows."""
+        """Write the remaining rows, build the indexes, and compare the numbers of rows. Raises :class:`FetchError` if
+        rows are missing."""
         for kind in KINDS:
             self._send(kind)
             name = f"{self.name}_{kind}"
             self.client.ask("flush", name, timeout=WRITE_TIMEOUT_S)
             self.client.ask("create_index", name, _indexes(kind), timeout=INDEX_TIMEOUT_S)
             self.client.ask("load_collection", name, timeout=INDEX_TIMEOUT_S)
-            fields = {"output_fields": ["count(*)"], "consistency_level": "Strong"}  # with what was just written
+            fields = {"output_fields": ["count(*)"], "consistency_level": "Strong"}  # which counts the newest rows, too
             counted = self.client.ask("query", name, filter="", timeout=WRITE_TIMEOUT_S, **fields)
             row_count = int(counted[0]["count(*)"])
             if row_count != self.written[kind]:
@@ -316,15 +323,17 @@ class Generation:
 
 
 def point(client: Client, generation: str) -> str | None:
-    """Point the alias at a generation, so that readers use it; the generation that it pointed at before."""
+    """Point the alias at a generation, so that readers use it. Returns the former generation; None if there was
+    none."""
     before = pointed(client)
     step = "create_alias" if before is None else "alter_alias"
     client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
     return before
 
 
-def without_others(client: Client, current: str | None) -> None:
-    """Remove all generations except ``current`` and the one that is used now, which another export can have changed."""
+def remove_others(client: Client, current: str | None) -> None:
+    """Remove all generations but ``current`` and the one to which the alias points, which another export may have
+    moved."""
     for generation in sorted(existing(client) - {current}):
         if generation != pointed(client):
             drop(client, generation)

@@ -1,7 +1,7 @@
-"""The index for queries when it is in Milvus: the export, and an overlay of the pages that changed since.
+"""Search of an index in Milvus: the candidates by words, phrases and vectors, and an overlay of pages that changed.
 
-Before each query the current generation is read from the server. If there are documents, they are compared with it by
-content. Changed pages are read into a small index in memory, and their exported rows are masked.
+Before each query the current generation is asked from the server. If there are documents here, they are compared with
+it by content. Changed pages are read into a small index in memory, the overlay, and their exported rows are masked.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from anvil.values import Changes
 
 
 class MilvusCollection(IndexLocation):
-    """One collection, and the reader of its current generation, which is kept until there is a newer one."""
+    """One exported collection, and the reader of its current generation."""
 
     is_file = False
 
     def __init__(self, source: str, folder: Path) -> None:
-        """``folder``: the start of the relative path of a Milvus Lite file."""
+        """``folder``: the folder of a relative path of a Milvus Lite file."""
         address = index_url.milvus(source)
         super().__init__(folder / address.collection)
         self.client = Client(address, folder)
@@ -55,8 +55,8 @@ class MilvusCollection(IndexLocation):
         self._reader: MilvusReader | None = None
 
     def reader(self) -> MilvusReader:
-        """The reader of the current generation. Raises :class:`ArtifactError` when there is none that can be used, and
-        :class:`FetchError` when the server cannot be reached."""
+        """The reader of the current generation, which is kept until there is a newer one. Raises :class:`ArtifactError`
+        if no generation can be used, and :class:`FetchError` if the server cannot be reached."""
         generation = milvus_collections.pointed(self.client)
         if self._reader is None or self._reader.generation != generation:
             self._reader = None
@@ -76,6 +76,8 @@ class MilvusCollection(IndexLocation):
 
 
 class MilvusMemoryCopy(MemoryCopy):
+    """The index for queries: the export on the server, and the overlay in memory instead of a copy of a whole file."""
+
     _artifact: MilvusReader | None  # type: ignore[assignment]
     _copy: Overlay | None
 
@@ -91,10 +93,10 @@ class MilvusMemoryCopy(MemoryCopy):
         assert self._artifact is not None
         if self._overlaid is None:
             pages = self._artifact.pages
-            # Masked are pages whose source is another one now or is gone, and pages that the overlay has.
-            gone = {e.id for path, e in pages.items() if e.blob_id and self.indexed.get(path) != e.blob_id}
+            # Masked are pages that were removed, whose file has changed, or that the overlay has.
+            outdated = {e.id for path, e in pages.items() if e.blob_id and self.indexed.get(path) != e.blob_id}
             above = (self._copy or Overlay(self._artifact)).reader
-            masked = gone | {pages[path].id for path in above.identities() if path in pages}
+            masked = outdated | {pages[path].id for path in above.identities() if path in pages}
             self._overlaid = LayeredReader(self._artifact, above, frozenset(masked))
         return self._overlaid
 
@@ -133,24 +135,24 @@ class MilvusMemoryCopy(MemoryCopy):
         self._overlaid = None
 
 
-# --- candidates: Milvus returns more rows than needed; then they are chosen, and scored exactly, as for a file -------
+# --- candidates: Milvus returns more rows than needed; of these they are chosen and scored exactly as for a file -----
 
 MAX_WORD_MATCHES = 100
-"""Chunks that Milvus returns for the words; the best of them are candidates."""
+"""Chunks that Milvus returns for the words of a query. The best of them are candidates."""
 MAX_PHRASE_CANDIDATES = 200
-"""Chunks in which a phrase is searched, best first by its words."""
+"""Chunks in which a phrase is searched: the best ones for its words."""
 MAX_NEAR_WINDOWS = 200
-"""Windows that Milvus returns for a question's vector."""
+"""Windows that Milvus returns for the vector of a question."""
 MAX_NEAR_PAGES, MAX_WINDOWS_IN_PAGES = 20, 100
 """Pages that Milvus returns by their mean vectors, and windows in them."""
 EXACT_FACTOR = 2
-"""Chunks that are compared exactly, for each candidate."""
+"""Chunks with exact cosines, divided by the number of candidates."""
 MAX_COUNTED_PAGES = 500
-"""With more masked pages, word frequencies are those of the export and not of the present text."""
+"""If more pages are masked, word frequencies stay those of the export."""
 
 
 class MilvusIndex:
-    """One generation in Milvus and the pages that changed since. A selection is a mask over the list of pages."""
+    """The candidates of one generation in Milvus with its overlay. A selection is a mask over the list of pages."""
 
     has_vectors: bool
 
@@ -169,7 +171,8 @@ class MilvusIndex:
         self._holders: dict[str, _Holders] = {}
         self._above: tuple[list[int], VectorIndex] | None = None
         self._masked: Counter[str] = Counter()
-        self._without_masked()
+        """Token -> number of chunks with it in masked pages."""
+        self._correct_statistics()
 
     @cached_property
     def links(self) -> PageLinks | None:
@@ -180,14 +183,14 @@ class MilvusIndex:
         return factors(self.reader.paths(), self.reader.meta(), self.reader.about_deprecation())
 
     def definitions(self, document: int) -> Mapping[str, str]:
-        return {}  # text that readers do not see is not exported
+        return {}  # definitions are text that readers do not see, which is not exported
 
     def warm(self) -> None:
-        """Read what the first query would wait for; vectors stay on the server."""
+        """Read the links, for which the first query would wait. Vectors stay on the server."""
         bool(self.links)
 
     def forget_vectors(self) -> None:
-        """Read the vectors of the overlay again: they changed."""
+        """Forget the vectors of the overlay, which have changed."""
         self._above = None
 
     # --- filters ---------------------------------------------------------------------------------------------
@@ -203,19 +206,20 @@ class MilvusIndex:
         return int(self._sizes.sum() if selection is None else self._sizes[selection].sum())
 
     def _within(self, selection: NDArray[np.bool_] | None) -> str | None:
-        """The filter for the export; None when no exported page is selected."""
+        """The filter of the selection for the export; None if no exported page is selected."""
         masked = self.reader.masked
         if selection is None:
             return milvus_collections.within(None, masked)
         chosen = {id_ for id_ in self._ids[selection].tolist() if not self.reader.is_above(id_)}
         if not chosen:
             return None
-        # of the two lists of ids that say the same, the shorter one
+        # the selected ids or the others, whichever list is shorter
         if 2 * len(chosen) <= len(self.reader.below.path_of):
             return milvus_collections.within(chosen, ())
         return milvus_collections.within(None, self.reader.below.path_of.keys() - chosen)
 
     def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        """The selected documents that are in the overlay."""
         ids = self._ids if selection is None else self._ids[selection]
         return [id_ for id_ in ids.tolist() if self.reader.is_above(id_)]
 
@@ -232,19 +236,19 @@ class MilvusIndex:
     # --- words -----------------------------------------------------------------------------------------------
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
-        self.reader.below.frequencies(words)  # one request for all
+        self.reader.below.frequencies(words)  # one request fills the cache for all words
         return {token: self._frequency(word) for token, word in words.items()}
 
     def _frequency(self, word: str) -> int:
-        """The number of chunks with a word: in the export without masked pages, and in the overlay."""
+        """The number of chunks with a word, in the export without masked pages and in the overlay."""
         if word not in self._frequencies:
             counts = self.reader.below.frequencies(self.stem(word))
             below = min((count - self._masked[token] for token, count in counts.items()), default=0)
             self._frequencies[word] = below + self.reader.above.frequency(lexicon.literal(word))
         return self._frequencies[word]
 
-    def _without_masked(self) -> None:
-        """Subtract masked pages from the word frequencies, and add the overlay to the mean length."""
+    def _correct_statistics(self) -> None:
+        """Count the words of masked pages, which :meth:`_frequency` subtracts, and correct the mean length."""
         reader, masked = self.reader, self.reader.masked
         chunks = reader.above.counts()["chunks"]
         if not (masked or chunks) or len(masked) > MAX_COUNTED_PAGES:
@@ -280,8 +284,8 @@ class MilvusIndex:
         return sorted(named, key=lambda row: (-scores[row], row))[:count]
 
     def _keyword_scores(self, rows: Sequence[int], words: Sequence[str]) -> dict[int, float]:
-        """BM25 as the keyword index of a file computes it, so that both choose the same candidates."""
-        # Milvus' own score has no weights of columns, and counts words of pages that are masked.
+        """BM25 as the keyword index of a file computes it, so that both choose the same candidates. Milvus' own score
+        has no weights for columns, and counts words of masked pages."""
         terms = [(tokens, self._idf(word)) for word in dict.fromkeys(words) if (tokens := self.stem(word))]
         scores = {}
         for row, (columns, length) in self._words(rows).items():
@@ -332,7 +336,8 @@ class MilvusIndex:
     def _named_near(
         self, vector: NDArray[np.float32], selection: NDArray[np.bool_] | None, count: int, pages: bool = True
     ) -> set[int]:
-        """Chunks that are nearest, by themselves or, with ``pages``, with their page: a few more than ``count``."""
+        """The nearest chunks, :data:`EXACT_FACTOR` times ``count``. ``pages``: whether the cosine of a chunk's page
+        counts, too."""
         below, within = self.reader.below, self._within(selection)
         cosines: dict[int, float] = {}
         if within is not None:
@@ -360,7 +365,7 @@ class MilvusIndex:
         return set(sorted(cosines, key=lambda row: (-cosines[row], row))[: EXACT_FACTOR * count])
 
     def _cosines(self, vector: NDArray[np.float32], rows: set[int]) -> dict[int, Cosines]:
-        """Row -> its cosines, equal to those from a table of all vectors."""
+        """Row -> cosines, which are equal to those of a file."""
         below = sorted(row for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS))
         cosines: dict[int, Cosines] = {}
         if below:
@@ -385,7 +390,7 @@ class MilvusIndex:
 
 
 class Cosines(NamedTuple):
-    """The rounded cosines of a chunk to a question: its own, that of its page, and its own with that of its page."""
+    """The rounded cosines of a chunk to a question: its own, that of its page, and both combined."""
 
     own: float
     page: float
@@ -399,7 +404,11 @@ def _cosines(rows: Sequence[int], table: VectorIndex, vector: NDArray[np.float32
 
 
 class _Holders:
-    """The chunks that hold a phrase: looked up for ``named`` at once, for others on request."""
+    """The set of chunks with a phrase. Those among ``named`` are found at once; other chunks are looked up when they
+    are asked for.
+
+    ``words``: gives the words of chunks. ``tokens``: those of the phrase.
+    """
 
     def __init__(
         self, words: Callable[[Collection[int]], dict[int, Words]], tokens: Sequence[str], named: Collection[int]
@@ -419,7 +428,7 @@ class _Holders:
 
 
 def _best(scores: Mapping[int, float], count: int) -> set[int]:
-    """The best rows, and all that tie with the last of them."""
+    """The ``count`` best rows, and all with the same score as the last of them."""
     if len(scores) <= count:
         return set(scores)
     lowest = sorted(scores.values(), reverse=True)[count - 1]

@@ -1,9 +1,11 @@
-"""Queries against a generation in Milvus: those of :class:`anvil.index_file.reader.IndexReader`, and those
-of a search; and against it and, above it, the pages that changed since, as one reader.
+"""Reading a generation in Milvus: pages, chunks, words, vectors and links; and together with an overlay of changed
+pages.
 
-The list of pages and the last chunks are in memory. A reader is not thread-safe: threads that share one need a lock
-around each call. A page that changed or was removed is masked: its rows on the server are not used. Changed and new
-pages are in a small index in memory.
+The queries are those of :class:`anvil.index_file.reader.IndexReader`. The list of pages and the last chunks are in
+memory. A reader is not thread-safe: threads that share one need a lock around each call.
+
+The overlay is a small index in memory with pages that changed or are new. A page that changed or was removed is masked:
+its rows on the server are not used.
 """
 
 from __future__ import annotations
@@ -39,27 +41,27 @@ BATCH_ROWS = 500
 BATCH_PAGES = 100
 """Pages whose chunks are read together."""
 MAX_CACHED_ROWS = 2048
-"""Entries of each cache."""
+"""Rows in each cache."""
 _WORDS = ["words", "length"]
 
 
 class Words(NamedTuple):
-    """The tokens of a chunk: title, breadcrumb, content and derived terms, each as a text with spaces around every
-    token. ``length``: their number."""
+    """The tokens of a chunk. ``columns``: title, breadcrumb, content and derived terms, each as one text with spaces
+    around every token. ``length``: the number of tokens."""
 
     columns: tuple[str, ...]
     length: int
 
 
 class RowCache(Generic[T]):
-    """Values by id, which are read when they are asked for first. It is emptied when it is full."""
+    """A cache of values by id. ``read``: gives the values that it does not have. When it is full, it is emptied."""
 
     def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
         self._read = read
         self._values: dict[int, T] = {}
 
     def get(self, ids: Iterable[int]) -> dict[int, T]:
-        """Id -> value; missing ones are left out."""
+        """Id -> value; ids without a value are left out."""
         id_list = list(dict.fromkeys(map(int, ids)))
         values = {id_: self._values[id_] for id_ in id_list if id_ in self._values}
         new = self._read([id_ for id_ in id_list if id_ not in values])
@@ -73,11 +75,10 @@ class RowCache(Generic[T]):
 
 
 class MilvusReader:
-    """Queries against one generation. Those that a file has, too, are described in
-    :class:`anvil.index_file.reader.Reader`."""
+    """Queries against one generation. :class:`anvil.index_file.reader.Reader` describes those that a file has, too."""
 
     def __init__(self, client: Client, generation: str) -> None:
-        """Raises :class:`ArtifactRejected` or :class:`FormatTooNew`."""
+        """Read the manifest. Raises :class:`ArtifactRejected` or :class:`FormatTooNew` if it cannot be used."""
         self.client, self.generation = client, generation
         self.about = self._about()
         self._chunks, self.words = RowCache(self._read_chunks), RowCache(self._read_words)
@@ -90,7 +91,8 @@ class MilvusReader:
         """Does nothing. The owner of the client closes it."""
 
     def _ask(self, name: str, kind: str, **more: Any) -> Any:
-        """Send a request to a collection. It is loaded first if needed, because a restarted server has none."""
+        """Send a request to the collection of a kind. A collection that is not loaded, as after a restart of the
+        server, is loaded first."""
         collection = f"{self.generation}_{kind}"
         try:
             return self.client.ask(name, collection, **more)
@@ -101,7 +103,7 @@ class MilvusReader:
     # --- rows and texts ------------------------------------------------------------------------------------
 
     def _rows(self, kind: str, ids: Iterable[int], fields: Sequence[str]) -> dict[int, dict[str, Any]]:
-        """Row id -> fields; missing rows are left out."""
+        """Row id -> fields; rows that do not exist are left out."""
         row_list, rows = list(dict.fromkeys(map(int, ids))), {}
         for first in range(0, len(row_list), BATCH_ROWS):
             batch = self._ask("query", kind, ids=row_list[first : first + BATCH_ROWS], output_fields=list(fields))
@@ -109,18 +111,20 @@ class MilvusReader:
         return rows
 
     def _texts(self, kind: int, numbers: Iterable[int]) -> dict[int, str]:
-        """Number -> text; missing texts are left out."""
-        # The first piece of a text says how many pieces there are: two requests are enough for any texts.
+        """Number -> text of the texts of a kind; numbers without a text are left out."""
+        # The first piece of a text says how many pieces it has. So two rounds of requests are enough.
         firsts = {milvus_collections.part(kind, number): number for number in numbers}
-        begun, more = {}, []
+        pieces: dict[int, list[str]] = {}
+        missing: dict[int, tuple[int, int]] = {}
         for row, fields in self._rows("parts", firsts, ["text"]).items():
+            number = firsts[row]
             count, _, text = fields["text"].partition("\n")
-            begun[firsts[row]] = [text] + [""] * (int(count) - 1)
-            more += [(firsts[row], piece) for piece in range(1, int(count))]
-        rest = self._rows("parts", (milvus_collections.part(kind, number, piece) for number, piece in more), ["text"])
-        for number, piece in more:
-            begun[number][piece] = rest[milvus_collections.part(kind, number, piece)]["text"]
-        return {number: "".join(texts) for number, texts in begun.items()}
+            pieces[number] = [text] + [""] * (int(count) - 1)
+            missing |= {milvus_collections.part(kind, number, i): (number, i) for i in range(1, int(count))}
+        others = self._rows("parts", missing, ["text"])
+        for row, (number, i) in missing.items():
+            pieces[number][i] = others[row]["text"]
+        return {number: "".join(texts) for number, texts in pieces.items()}
 
     def _values(self, kind: int, numbers: Iterable[int]) -> dict[int, Any]:
         return {number: json.loads(text) for number, text in self._texts(kind, numbers).items()}
@@ -155,7 +159,7 @@ class MilvusReader:
         return dict(self.about.meta)
 
     def counts(self) -> dict[str, int]:
-        """Rows of each table of the file that was exported."""
+        """Table -> number of rows in the file that was exported."""
         return dict(self.about.counts)
 
     def excluded_hashes(self) -> frozenset[str] | None:
@@ -166,7 +170,7 @@ class MilvusReader:
 
     @cached_property
     def pages(self) -> Mapping[str, PageEntry]:
-        """Path -> page, by path."""
+        """Path -> entry of the page, in the order of paths."""
         rows = self._values(milvus_collections.CATALOGUE, [0])[0]
         return {entry.path: entry for entry in (PageEntry(*row) for row in rows)}
 
@@ -180,11 +184,11 @@ class MilvusReader:
 
     @cached_property
     def _links(self) -> str:
-        """Kept as text, which is smaller: it is read at each change of the overlay only."""
+        """The links as text, which takes less memory. They are parsed only when the overlay changes."""
         return self._texts(milvus_collections.LINKS, [0])[0]
 
     def links(self) -> dict[LinkablePage, tuple[PossibleLink, ...]]:
-        """The pages, without digests, and the links in each."""
+        """Page -> links in it. The pages have no digests."""
         return {
             LinkablePage(id_, self.path_of[id_], url, b""): tuple(
                 PossibleLink(text, tuple(targets)) for text, targets in links
@@ -219,7 +223,7 @@ class MilvusReader:
         return next(self.chunks_of_pages([document_id]))
 
     def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
-        """As :meth:`anvil.index_file.reader.Reader.chunks_of_pages`, a few requests for a batch of pages."""
+        """As :meth:`anvil.index_file.reader.Reader.chunks_of_pages`, with a few requests for a batch of pages."""
         remaining = iter(documents)
         while batch := list(islice(remaining, BATCH_PAGES)):
             rows_by_page = self._rows_by_page(batch)
@@ -272,7 +276,7 @@ class MilvusReader:
         return {token: frequencies.get(number, {}).get(token, 0) for token, number in buckets.items()}
 
     def matching(self, tokens: Iterable[str], limit: int, within: str) -> list[int]:
-        """Rows of the best chunks for some tokens, by Milvus' BM25."""
+        """Rows of the best chunks for some tokens, by Milvus' BM25. ``within``: a filter."""
         hits = self._ask(
             "search",
             "chunks",
@@ -287,8 +291,8 @@ class MilvusReader:
         return [int(hit["id"]) for hit in hits]
 
     def near(self, kind: str, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        """(row, cosine) of the ``windows``, or of the ``pages`` by their mean vectors, that are nearest to ``vector``
-        by Milvus' approximate index."""
+        """(row, cosine) of the rows nearest to ``vector``, by Milvus' approximate index. ``kind``: ``windows``, or
+        ``pages`` by their mean vectors. ``within``: a filter."""
         hits = self._ask(
             "search",
             kind,
@@ -313,8 +317,8 @@ class MilvusReader:
         return np.array(ids, np.int64) >> table_rows.WINDOW_BITS, np.rint(vectors).astype(np.int8)
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
-        """As :meth:`anvil.index_file.reader.Reader.windows_of`. Spans are not exported. Windows have about the same
-        size, so each gets an equal share of the text."""
+        """As :meth:`anvil.index_file.reader.Reader.windows_of`, with approximate spans: they are not exported. Windows
+        have about the same size, so each gets an equal share of the text."""
         _, vectors = self.vectors([row])
         size, count = len(self._chunks.get([row])[row].content), len(vectors)
         return [
@@ -358,7 +362,7 @@ def _words(fields: Mapping[str, Any]) -> Words:
 
 
 def opened(client: Client) -> MilvusReader:
-    """A reader of the current generation. Raises :class:`ArtifactMissing` without one."""
+    """A reader of the current generation. Raises :class:`ArtifactMissing` if there is none."""
     generation = milvus_collections.pointed(client)
     if generation is None:
         raise ArtifactMissing(f"There is no index {client.shown}. Write it with 'anvil export --to {client.shown}'.")
@@ -370,10 +374,13 @@ def _page_chunk(fields: ChunkFields) -> PageChunk:
     return PageChunk(content, fields.heading_path, fields.heading_level, fields.char_count, fields.ordinal)
 
 
-# --- with the pages that changed since -----------------------------------------------------------------------------
+# --- the overlay of changed pages ----------------------------------------------------------------------------------
 
 
 class _OverlayReader(Reader):
+    """The reader of an overlay. It knows the times of exported pages, too, so that the source need not look them up
+    again."""
+
     def __init__(self, overlay: Writer, below: MilvusReader) -> None:
         super().__init__(overlay.connection)
         self._below = below
@@ -383,8 +390,8 @@ class _OverlayReader(Reader):
 
 
 class Overlay(Writer):
-    """The pages that changed since the export, at first none. A page has its id of the server; a new page has an unused
-    id."""
+    """The pages that changed since the export; none at first. An exported page keeps its id, and a new page gets an
+    unused one."""
 
     def __init__(self, below: MilvusReader) -> None:
         super().__init__(connection.open_scratch(":memory:"))
@@ -401,28 +408,29 @@ class Overlay(Writer):
 
 
 class LayeredReader:
-    """An :class:`anvil.index_file.reader.IndexReader` over the export below and the overlay above. ``masked``: ids of
-    the documents below that are not used."""
+    """An :class:`anvil.index_file.reader.IndexReader` over the export (``below``) and the overlay (``above``).
+    ``masked``: ids of exported documents that are not used."""
 
     def __init__(self, below: MilvusReader, above: Reader, masked: frozenset[int]) -> None:
         self.below, self.above, self.masked = below, above, masked
 
     @cached_property
     def listed(self) -> list[tuple[str, int, int]]:
-        """(path, document id, chunks) of all pages, by path."""
+        """(path, document id, number of chunks) of all pages, by path."""
         rows = [(path, e.id, e.chunks) for path, e in self.below.pages.items() if e.id not in self.masked]
         sizes = self.above.page_sizes()
         return sorted(rows + [(d.file_path, d.id, sizes.get(d.id, (0, 0))[0]) for d in self.above.documents()])
 
     def is_above(self, document: int) -> bool:
-        """Whether a document is in the overlay."""
+        """Whether a document belongs to the overlay and not to the export."""
         return document in self.masked or document not in self.below.path_of
 
-    def _of_both(self, documents: Iterable[int], shift: int = 0) -> tuple[list[int], list[int]]:
-        """Document ids, or row ids with a document id above ``shift`` bits, as those below and those above."""
+    def _split(self, ids: Iterable[int], shift: int = 0) -> tuple[list[int], list[int]]:
+        """The ids in the export, and those in the overlay. ``shift``: the number of bits behind the document in an id;
+        0 for ids of documents."""
         below: list[int] = []
         above: list[int] = []
-        for id_ in map(int, documents):
+        for id_ in map(int, ids):
             (above if self.is_above(id_ >> shift) else below).append(id_)
         return below, above
 
@@ -432,7 +440,7 @@ class LayeredReader:
         return self.below.meta()
 
     def counts(self) -> dict[str, int]:
-        """Documents and chunks of both, the other counts of the export."""
+        """Numbers of documents and chunks in both; the other numbers are those of the export."""
         chunks = sum(chunks for _, _, chunks in self.listed)
         return {**self.below.counts(), "documents": len(self.listed), "chunks": chunks}
 
@@ -440,11 +448,11 @@ class LayeredReader:
         return self.below.excluded_hashes()
 
     def average_length(self) -> float:
-        """Mean number of words per chunk, of the export: a few pages do not change it much."""
+        """Mean number of words in a chunk of the export, which a few changed pages do not alter much."""
         return self.below.average_length()
 
     def links(self) -> PageLinks:
-        """The links between the pages of both, as if they were in one file."""
+        """The links between the pages of both, as those of one file."""
         exported = {page: links for page, links in self.below.links().items() if page.id not in self.masked}
         new = self.above.addresses()
         links = {page.id: links for page, links in exported.items()} | links_of(new, self.above.page_texts())
@@ -488,7 +496,7 @@ class LayeredReader:
     def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
         remaining = iter(documents)
         while batch := list(islice(remaining, BATCH_PAGES)):
-            below, above = self._of_both(batch)
+            below, above = self._split(batch)
             chunks = dict(zip(below, self.below.chunks_of_pages(below), strict=True))
             chunks |= zip(above, self.above.chunks_of_pages(above), strict=True)
             yield from (chunks[id_] for id_ in batch)
@@ -508,22 +516,22 @@ class LayeredReader:
         return {**self.below.page_sizes(), **self.above.page_sizes()}
 
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        below, above = self._of_both(documents)
+        below, above = self._split(documents)
         return {**self.below.top_headings(below), **self.above.top_headings(above)}
 
     # --- search ----------------------------------------------------------------------------------------------
 
     def rows_of(self, documents: Iterable[int]) -> list[int]:
-        below, above = self._of_both(documents)
+        below, above = self._split(documents)
         return self.below.rows_of(below) + [row for document in above for row in self.above.chunk_rows(document)]
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
-        below, above = self._of_both(rows, table_rows.CHUNK_BITS)
+        below, above = self._split(rows, table_rows.CHUNK_BITS)
         return {**self.below.searched_text(below), **self.above.searched_text(above)}
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
         return self._of(row >> table_rows.CHUNK_BITS).windows_of(row)
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
-        below, above = self._of_both(rows, table_rows.CHUNK_BITS)
+        below, above = self._split(rows, table_rows.CHUNK_BITS)
         return {**self.below.chunks(below), **self.above.chunks(above)}

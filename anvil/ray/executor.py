@@ -1,8 +1,8 @@
-"""The executor that distributes a build's embedding over a Ray cluster.
+"""Embedding on a Ray cluster: the executor in the process of the build, and the task of the workers.
 
-Ray itself runs in a child process (:mod:`anvil.ray.ray_process`). The child is started when there are enough texts, and
-always ends with the build. A worker imports this module for its task, :func:`work`, with plain values: the pickles do
-not depend on the versions of numpy and Anvil.
+Ray itself runs in a child process (:mod:`anvil.ray.ray_process`), which is started if there are enough texts, and ends
+with the build. A worker imports this module for its task, :func:`work`. Arguments and results are plain values, so the
+pickles do not depend on the versions of numpy and Anvil.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from anvil.system import installation
 from anvil.system.child_process import ChildProcess, Watchdog
 
 MAX_LOCAL_TEXTS = 512
-"""Up to this number, texts are embedded on this machine, which takes less time than to connect to a cluster."""
+"""Up to this number, texts are embedded on this machine, which is faster than connecting to a cluster."""
 DIAL_TIMEOUT_S = 10.0
 START_TIMEOUT_S = 150.0
-"""For the connection. Ray gives a busy head 40 seconds, and there are three attempts."""
+"""Limit for connecting. Ray gives a busy head node 40 seconds, and there are three attempts."""
 SILENCE_TIMEOUT_S = 600.0
-"""For the next answer. The cluster may be busy, or start machines first."""
+"""Limit for the next answer. The cluster may be busy, or start machines first."""
 END_TIMEOUT_S = 15.0
 MAX_LINE_BYTES = 10_000_000
-"""Of a message from the process, which can have a reason for each text of a batch."""
+"""The longest message of the process, which can have a reason for each text of a batch."""
 _Answer = tuple[dict[str, Any], bytes]
 """The message about a batch, and the bytes of its vectors."""
 _SECRET_VARIABLES = ("ANVIL_", "OPENAI_", "PYTHONWARNINGS")
-"""Prefixes of environment variables that the process does not get, so that workers inherit no keys."""
+"""Prefixes of environment variables that the process does not get, so that workers do not inherit keys."""
 
 
 def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSettings) -> Executor:
     """The executor at ``address``: ``ray://HOST:PORT``, ``ray://auto`` or ``ray://local``. Nothing is started yet.
 
-    Raises :class:`ConfigError` for an invalid address, for a provider that cannot run on a cluster, and when Ray
-    is not installed.
+    Raises :class:`ConfigError` if the address is not valid, the provider cannot run on a cluster, or Ray is not
+    installed.
     """
     if not re.fullmatch(r"ray://(local|auto|([\w.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})", address):
         raise ConfigError(
@@ -54,7 +54,7 @@ def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSetti
             "this machine says which, or start one on this machine with ray://local."
         )
     if provider.name == "none":
-        return LocalExecutor(provider)  # no vectors: nothing to spread
+        return LocalExecutor(provider)  # it makes no vectors, so there is nothing to distribute
     if provider.name != "local":
         raise ConfigError(
             f"The provider {provider.name!r} embeds elsewhere already, and its key stays on this machine. "
@@ -73,7 +73,7 @@ class Cluster:
     """
 
     batch = 64
-    """One or two seconds of work for a processor, which is also what is lost when a worker dies."""
+    """Texts of a batch: one or two seconds of work for a processor, which are lost if a worker dies."""
 
     def __init__(self, address: str, provider: EmbeddingProvider, settings: EmbeddingSettings) -> None:
         self.address = address
@@ -81,7 +81,8 @@ class Cluster:
         self._settings = settings
 
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
-        """The vectors of each batch, in order; up to ``MAX_LOCAL_TEXTS`` are embedded on this machine."""
+        """The vectors of each batch, in order. If there are at most ``MAX_LOCAL_TEXTS`` texts, this machine makes
+        them."""
         import numpy as np
 
         source = iter(batches)
@@ -101,7 +102,7 @@ class Cluster:
 
     def _request(self) -> dict[str, Any]:
         model = self._settings.model
-        if model and Path(model).expanduser().is_dir():  # workers have another working folder
+        if model and Path(model).expanduser().is_dir():  # absolute: workers have another working folder
             model = str(Path(model).expanduser().resolve())
         return {
             "version": __version__,
@@ -112,7 +113,7 @@ class Cluster:
 
 
 def _ensure_reachable(address: str) -> None:
-    """Raise :class:`BuildError` when nothing listens at the address. Ray itself would try for minutes."""
+    """Raise :class:`BuildError` if nothing listens at the address. Ray itself would try for minutes."""
     if address == "ray://auto":
         address = os.environ.get("RAY_ADDRESS", "")
     host, colon, port = address.removeprefix("ray://").rpartition(":")
@@ -128,6 +129,8 @@ def _ensure_reachable(address: str) -> None:
 
 
 class _RayProcess:
+    """The child process that is connected to the cluster."""
+
     def __init__(self, address: str) -> None:
         self._address = address
         self._timed_out = self._done = False
@@ -162,9 +165,9 @@ class _RayProcess:
             raise BuildError(self._failure(connected, reason)) from None
 
     def close(self) -> None:
-        """End the process, and with it a cluster that it started. A second call does nothing."""
+        """End the process, and a cluster that it started. A second call does nothing."""
         if not self._done:
-            self._process.terminate()  # it disconnects from the cluster, which drops the tasks that run
+            self._process.terminate()  # it disconnects, and the cluster drops its running tasks
         self._process.close(END_TIMEOUT_S)
 
     def _receive(self, timeout_s: float) -> tuple[dict[str, Any], bytes | None]:
@@ -176,7 +179,7 @@ class _RayProcess:
             self._timed_out = watchdog.expired
 
     def _failure(self, connected: bool, reason: str) -> str:
-        unchanged = "The index is what it was."
+        unchanged = "The index was not changed."
         if self._timed_out and connected:
             return (
                 f"Nothing came back from the workers of {self._address} for {SILENCE_TIMEOUT_S / 60:.0f} minutes. "
@@ -198,11 +201,11 @@ class _RayProcess:
 
 
 def work(request: dict[str, Any], texts: list[str]) -> dict[str, Any]:
-    """Embed ``texts`` with the model that ``request`` describes: ``version`` of Anvil, ``digest`` of the model, its
-    ``model`` and ``dimensions`` as configured.
+    """Embed ``texts``. ``request``: the ``version`` of Anvil, the ``digest`` of the model, and ``model`` and
+    ``dimensions`` as configured.
 
-    Returns either ``refused``, why this worker does not match the request, or ``vectors``, the bytes of (n, dimensions)
-    float32 in little-endian order, and ``failed``, row -> reason.
+    Returns ``vectors``, the bytes of (n, dimensions) float32 in little-endian order, and ``failed``, row -> reason. If
+    this worker has another version or model, it returns ``refused``, the reason.
     """
     if __version__ != request["version"]:
         return {"refused": f"Anvil {__version__} is installed there and {request['version']} here"}
@@ -219,8 +222,8 @@ def work(request: dict[str, Any], texts: list[str]) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _worker_provider(model: str, dimensions: int | None) -> EmbeddingProvider:
-    """The provider of this process on one thread."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a worker has one processor
+    """The provider of this process, with one thread, because a worker has one processor."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from anvil.embedding.provider import create_provider
 
     return create_provider("local", EmbeddingSettings(model=model, dimensions=dimensions, threads=1))

@@ -1,7 +1,7 @@
-"""The program of the child process that is connected to a Ray cluster, and the only module that imports ray.
+"""The program of the child process that is connected to a Ray cluster, and the only module that imports Ray.
 
-Ray changes its process: it sets signal handlers, logs, starts threads, and exits without an error when the cluster
-dies. So it has its own process. It asks its parent for each batch of texts, and answers with vectors in order.
+Ray changes its process: it sets signal handlers, logs, starts threads, and exits without an error if the cluster dies.
+So it has a process of its own, which asks its parent for each batch of texts, and answers with vectors in order.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from anvil.ray.executor import work
 from anvil.system.child_process import take_over_pipes, write_message
 
 BATCHES_PER_CPU = 4
-"""Batches that run or wait for each processor, so that none is idle while the oldest batch is not finished."""
+"""Batches that run or wait for each processor. More than one, so that no processor is idle while the oldest batch is
+not finished."""
 MAX_RETRIES = 3
 """How often a batch is given to another worker after its worker was lost."""
 MAX_CONNECTION_ATTEMPTS = 3
-"""The head forks a process with gRPC threads for each connection. Sometimes that process dies before it runs, and the
-error comes after half a minute."""
+"""For each connection, the head node forks a process with gRPC threads. Sometimes that process dies before it runs, and
+the error comes after half a minute."""
 CLUSTER_SIZE_INTERVAL_S = 5.0
-"""How often the number of processors is read again: nodes come and go."""
+"""Seconds after which the number of processors is read again, because nodes come and go."""
 
 
 def main() -> None:
     messages, answers = take_over_pipes()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # runs ray.shutdown()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that _connected() calls ray.shutdown()
     request = next(messages)
     try:
         with _connected(request.pop("address")) as ray:
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 class _Refused(Exception):
-    """A worker has another version or model; ``str`` is the reason, as a part of a sentence."""
+    """A worker cannot take part. The text is the reason, as a part of a sentence."""
 
 
 @contextmanager
@@ -89,7 +90,7 @@ def _serve(ray: Any, request: dict[str, Any], messages: Iterator[dict[str, Any]]
 def _result(ray: Any, reference: Any, version: str) -> dict[str, Any]:
     try:
         result: dict[str, Any] = ray.get(reference)
-    except ray.exceptions.RayTaskError as error:  # it ran, or should have, and raised
+    except ray.exceptions.RayTaskError as error:  # the task raised an error, or could not be loaded
         raise _Refused(f"Anvil {version} does not run there: {_last_line(error)}") from None
     if "refused" in result:
         raise _Refused(result["refused"])
@@ -97,13 +98,13 @@ def _result(ray: Any, reference: Any, version: str) -> dict[str, Any]:
 
 
 class _Capacity:
-    """How many batches the cluster can have at a time."""
+    """The number of batches that the cluster can have at a time."""
 
     def __init__(self, ray: Any) -> None:
         self._ray, self._next_check, self._batches = ray, 0.0, BATCHES_PER_CPU
 
     def batches(self) -> int:
-        """The number, by the cluster's processors a few seconds ago."""
+        """The number, from the cluster's processors at most :data:`CLUSTER_SIZE_INTERVAL_S` ago."""
         if time.monotonic() >= self._next_check:
             self._batches = BATCHES_PER_CPU * max(int(self._ray.cluster_resources().get("CPU", 0)), 1)
             self._next_check = time.monotonic() + CLUSTER_SIZE_INTERVAL_S

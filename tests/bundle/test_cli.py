@@ -153,7 +153,7 @@ def test_odd_pages(project: Path) -> None:
     write(project / "docs", odd)
     done = program("bundle", "out", cwd=project)
     assert "odd.mdx is odd.mdx.md in the bundle, because odd.md is odd.md." in done.stderr
-    assert "aux.md is aux-.md in the bundle, because not every system takes its name." in done.stderr
+    assert "aux.md is aux-.md in the bundle, because some systems refuse its name." in done.stderr
     assert "odd.md has front matter that is not valid. It is in the text of the page." in done.stderr
     assert "title: [" in (project / "out/docs/odd.md").read_text(encoding="utf-8")
     assert len(list((project / "out/docs").rglob("*.md"))) == 6

@@ -137,7 +137,7 @@ def test_a_manifest_that_leads_out_is_refused(tmp_path: Path, path: object) -> N
 
 def test_a_file_in_place_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "docs").write_text("mine", encoding="utf-8")
-    with pytest.raises(BuildError, match="docs is no folder"):
+    with pytest.raises(BuildError, match="docs is not a folder"):
         folder.write(tmp_path, bundle(a="1"))
 
 
@@ -192,7 +192,7 @@ def test_names_that_not_every_system_takes() -> None:
     assert (files["nul"], files["con/b.md"]) == ("nul-.md", "con-/b.md")
     assert len(files[f"{long}.md"]) == 120
     assert len(set(files.values())) == 7 == len(notes)
-    assert notes["aux.md"] == "aux.md is aux-.md in the bundle, because not every system takes its name."
+    assert notes["aux.md"] == "aux.md is aux-.md in the bundle, because some systems refuse its name."
 
 
 NAMES = st.text(st.characters(blacklist_characters="/\0"), min_size=1, max_size=8).filter(

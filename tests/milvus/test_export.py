@@ -160,7 +160,7 @@ def test_two_first_exports_end_with_the_one_that_was_last(
     def overtaken(self: exporting._Export) -> None:
         monkeypatch.setattr(exporting._Export, "run", run)
         run(self)
-        monkeypatch.setattr(milvus_collections, "without_others", lambda *_: None)  # it did its part before
+        monkeypatch.setattr(milvus_collections, "remove_others", lambda *_: None)  # it did its part before
         assert export(second, client).outcome == "exported"
         monkeypatch.undo()
 
