@@ -1,4 +1,9 @@
-"""The files that agents read at their start, and the pointer to the documentation in them."""
+"""The files that agents read at their start (AGENTS.md and others): writing, comparing and removing the pointer in
+them.
+
+Each command, hook and merge driver uses :class:`AgentFiles`. A further file that gets the pointer is an entry of
+:data:`NAMES`, or else a path that ``_targets`` and ``_candidates`` have.
+"""
 
 from __future__ import annotations
 
@@ -25,35 +30,38 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
 
 FIRST = "AGENTS.md"
-"""Created if none of the files exists."""
+"""The file that is created if none of :data:`NAMES` exists."""
 NAMES = (FIRST, "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
-"""Files that people write: they get the pointer if they exist."""
+"""Files that people write. They get the pointer if they exist."""
 RULES = ".cursor/rules"
 RULE = f"{RULES}/anvil.mdc"
-"""A file of Anvil's own, created if the folder exists."""
+"""A file of Anvil's own. It is created if the folder exists."""
 SKILLS = (".claude/skills", ".agents/skills")
+"""Folders of skills. Each skill is a folder with a file :data:`SKILL`."""
 SKILL = "SKILL.md"
 MAX_FILE_BYTES = 1_000_000
 """Larger files are not changed."""
 MAX_FOLDER_ENTRIES = 200
-"""Rules, and skills, in which blocks are searched."""
+"""Rules, and skills of each folder, in which blocks are searched."""
 _IMPORT = re.compile(rf"^[ \t]*@(?:\./)?{re.escape(FIRST)}[ \t]*\r?$", re.M)
-"""How CLAUDE.md and GEMINI.md include another file."""
+"""The line with which CLAUDE.md and GEMINI.md include :data:`FIRST`."""
 _FRONT_MATTER_ALONE = re.compile(r"---\r?\n(?:(?!---)[^\n]*\n)*---\s*")
 
 Outcome = Literal["written", "unchanged", "removed"]
 
 
 class FileReport(NamedTuple):
-    """What became of a file. ``path``: from the root."""
+    """The outcome for one file. ``path`` is relative to the root."""
 
     path: str
     outcome: Outcome
 
 
 class AgentsReport(NamedTuple):
-    """What became of the files below ``root``, and why some were left as they are. ``documentation``: the pointer, None
-    where none was made."""
+    """The outcome for the files below ``root``, and the reasons why some were not changed.
+
+    ``documentation``: the pointer; None if none was made.
+    """
 
     root: str
     files: tuple[FileReport, ...]
@@ -65,8 +73,11 @@ class AgentsReport(NamedTuple):
 
 
 class StaleFiles(NamedTuple):
-    """``stale``: files whose pointer is not that of the documents. ``problems``: why a file cannot be compared.
-    ``compared``: how many have a pointer."""
+    """The result of a comparison.
+
+    ``stale``: files whose pointer is out of date. ``problems``: reasons why files cannot be compared. ``compared``: the
+    number of files with a pointer.
+    """
 
     stale: tuple[str, ...]
     problems: tuple[str, ...]
@@ -76,7 +87,7 @@ class StaleFiles(NamedTuple):
         return bool(self.stale or self.problems)
 
     def messages(self, command: str) -> tuple[str, ...]:
-        """A sentence for the files that are out of date, with the command that writes them, and one for each that
+        """A sentence on the files that are out of date, with the command that writes them, and one for each file that
         cannot be compared."""
         names = ", ".join(self.stale)
         stale = f"The pointer for agents is out of date in {names}. Run: {command}"
@@ -84,8 +95,10 @@ class StaleFiles(NamedTuple):
 
 
 class AgentFiles:
-    """The agents' files around a documentation folder: at the root of its repository; without one, in ``base``, the
-    folder of the configuration, or in the folder above the documents.
+    """The agents' files around a documentation folder.
+
+    They are at the root of its repository. Without a repository they are in ``base``, the folder of the configuration,
+    or, if the documents are not in it, in the folder above the documents.
     """
 
     def __init__(self, docs: Path, base: Path) -> None:
@@ -93,45 +106,46 @@ class AgentFiles:
         self._repository = repository_files.repository_of(docs)
         if self._repository is not None and not self._docs.is_relative_to(self._repository.root):
             self._repository = None
-        around = Path(os.path.realpath(base))
-        outside = around if self._docs.is_relative_to(around) else self._docs.parent
-        self.root = outside if self._repository is None else self._repository.root
+        base = Path(os.path.realpath(base))
+        folder = base if self._docs.is_relative_to(base) else self._docs.parent
+        self.root = folder if self._repository is None else self._repository.root
         self.docs = self._docs.relative_to(self.root).as_posix()
-        """The documentation folder from :attr:`root`; ``.`` if it is the root."""
+        """The path of the documentation folder from :attr:`root`; ``.`` if it is the root."""
 
     @classmethod
     def around(cls, opened: Anvil) -> AgentFiles | None:
-        """Those around the documents that are opened; None for an index alone."""
+        """The files around the documents that are opened; None for an index without documents."""
         return None if opened.folder is None else cls(opened.folder, opened.base)
 
     @property
     def project_name(self) -> str:
-        """The name of the project in its package metadata, without the scope that npm has, else that of its folder."""
+        """The name of the project in its package metadata, without the scope of npm, or else that of its folder."""
         return find_project(self.root, self.root).name.rpartition("/")[2]
 
     # --- the pointer -----------------------------------------------------------------------------------------------
 
     def pointer(self, source: DocumentSource) -> DocumentationPointer:
-        """The pointer to the documents. No document is read again for it."""
+        """The pointer to the documents. It is made of their paths, so no document is read for it."""
         scan = source.scan()
         skipped = tuple(f"{item.path}: {item.reason}" for item in scan.skipped)
-        paths = [path for path in scan.entries if not self._is_own(path)]
+        paths = [path for path in scan.entries if not self._is_agent_file(path)]
         return repository_pointer(paths, self.docs, self._options)._replace(skipped=skipped)
 
-    def _is_own(self, path: str) -> bool:
-        """Whether a page is one of the agents' files: the pointer is not about itself."""
-        inside = path if self.docs == "." else f"{self.docs}/{path}"
-        return inside in NAMES or inside.startswith(tuple(f"{folder}/" for folder in (RULES, *SKILLS)))
+    def _is_agent_file(self, page: str) -> bool:
+        """Whether a page is one of the agents' files. The pointer does not count these, so writing it does not change
+        it."""
+        path = page if self.docs == "." else f"{self.docs}/{page}"
+        return path in NAMES or path.startswith(tuple(f"{folder}/" for folder in (RULES, *SKILLS)))
 
     @cached_property
     def _options(self) -> tuple[str, ...]:
-        """The options by which a command in the root uses these documents: none if the configuration there, or the
-        default, names them."""
-        of_root, of_docs = nearest_config(self.root), nearest_config(self._docs)
-        if self.docs == "docs" if of_root is None else self._is_configured_by(of_root):
+        """The options that a command in the root needs to use these documents. There are none if the configuration
+        there, or the default, names the documents."""
+        root_config, docs_config = nearest_config(self.root), nearest_config(self._docs)
+        if self.docs == "docs" if root_config is None else self._is_configured_by(root_config):
             return ()
-        if of_docs is not None and self._is_configured_by(of_docs):
-            file = Path(os.path.realpath(of_docs.parent)) / of_docs.name
+        if docs_config is not None and self._is_configured_by(docs_config):
+            file = Path(os.path.realpath(docs_config.parent)) / docs_config.name
             return (shlex.join(["--config", file.relative_to(self.root).as_posix()]),)
         return (shlex.join(["--docs", self.docs]),)
 
@@ -144,12 +158,12 @@ class AgentFiles:
     # --- which files -----------------------------------------------------------------------------------------------
 
     def _targets(self, skill_wanted: bool) -> Iterator[tuple[str, str]]:
-        """(path, first text of a new file) of the files that get the pointer."""
-        # A file is created only where no agent would find the pointer otherwise.
-        existing = [name for name in self._written() if os.path.lexists(self.root / name)]
-        rules = (self.root / RULES).is_dir()
-        yield from ((name, "") for name in existing or ([] if rules else [FIRST]))
-        if rules:
+        """(path, text before the pointer in a new file) for each file that gets the pointer."""
+        # A file is created only if no agent would find the pointer otherwise.
+        existing = [name for name in self._files_of_people() if os.path.lexists(self.root / name)]
+        has_rules = (self.root / RULES).is_dir()
+        yield from ((name, "") for name in existing or ([] if has_rules else [FIRST]))
+        if has_rules:
             yield RULE, skill.rule_front_matter(self.docs)
         marked = set(self.with_pointer()) - {*existing, RULE}
         yield from ((path, "") for path in sorted(marked))
@@ -163,33 +177,32 @@ class AgentFiles:
                     raise ConfigError(f"{path} exists, and 'anvil agents' did not write it. Rename it, and try again.")
 
     def with_pointer(self) -> list[str]:
-        """The paths of the files with a block of this documentation folder, or of one that no longer exists."""
+        """The paths of the files that have a block of this documentation folder, or of one that no longer exists."""
         return [path for path in self._candidates() if self._has_pointer(path)]
 
-    def _written(self) -> Iterator[str]:
-        """The paths of the files that people write. In place of one that is a link, the Markdown file of the repository
-        to which it leads."""
+    def _files_of_people(self) -> Iterator[str]:
+        """The paths of :data:`NAMES`. A link to another Markdown file of the repository is replaced by that file."""
         root = os.path.realpath(self.root)
-        written: list[str] = []
+        paths: list[str] = []
         for name in NAMES:
             target = os.path.relpath(os.path.realpath(self.root / name), root).replace(os.sep, "/")
             is_link = (self.root / name).is_symlink() and target.endswith(".md") and not target.startswith("../")
-            written.append(target if is_link else name)
-        yield from dict.fromkeys(written)
+            paths.append(target if is_link else name)
+        yield from dict.fromkeys(paths)
 
     def _candidates(self) -> Iterator[str]:
-        """The paths at which a file may have a block."""
-        yield from self._written()
-        for folder, tail in ((RULES, ""), *((skills, f"/{SKILL}") for skills in SKILLS)):
+        """The paths of files that may have a block."""
+        yield from self._files_of_people()
+        for folder, ending in ((RULES, ""), *((skills, f"/{SKILL}") for skills in SKILLS)):
             with suppress(OSError):
                 names = sorted(os.listdir(self.root / folder))[:MAX_FOLDER_ENTRIES]
                 for name in names:
-                    is_place = os.path.isdir(self.root / folder / name) if tail else name.endswith(".mdc")
-                    if is_place:  # a file beside the folders of skills, such as a README, is none
-                        yield f"{folder}/{name}{tail}"
+                    # beside the folders of skills there may be files, such as a README
+                    if os.path.isdir(self.root / folder / name) if ending else name.endswith(".mdc"):
+                        yield f"{folder}/{name}{ending}"
 
     def _has_pointer(self, path: str) -> bool:
-        """Whether a file has such a block, or half of a block."""
+        """Whether a file has a block as :meth:`with_pointer` describes it, or a marker without the other one."""
         text = self._readable(path)
         try:
             return text is not None and bool(self._bodies(text, path))
@@ -202,7 +215,8 @@ class AgentFiles:
     # --- reading and writing ---------------------------------------------------------------------------------------
 
     def _read(self, path: str) -> str | None:
-        """The text of a file; None if it does not exist. Raises :class:`AnvilError` for one that Anvil leaves alone."""
+        """The text of a file; None if it does not exist. Raises :class:`AnvilError` for a file that Anvil does not
+        change."""
         file = self.root / path
         self._ensure_inside(path)
         state = safe_files.regular_file(file)
@@ -221,7 +235,7 @@ class AgentFiles:
             raise ConfigError(f"{path} cannot be read: {error.strerror}. Change its permissions.") from None
 
     def _ensure_inside(self, path: str) -> None:
-        """Raise :class:`ConfigError` for a file in a folder that is a link out of the root."""
+        """Raises :class:`ConfigError` if a folder on the path of a file is a link out of the root."""
         parent = os.path.realpath((self.root / path).parent)
         if not Path(parent).is_relative_to(os.path.realpath(self.root)):
             raise ConfigError(f"{path} is in a folder that is a link out of {self.root}. It was left as it is.")
@@ -229,18 +243,18 @@ class AgentFiles:
     def _write(self, path: str, text: str) -> None:
         file = self.root / path
         state = safe_files.regular_file(file)
-        if state is not None and not state.st_mode & 0o222:  # it would be replaced all the same
+        if state is not None and not state.st_mode & 0o222:  # renaming a new file over it would work all the same
             raise ConfigError(f"{path} is read-only. Make it writable, and try again. It was left as it is.")
         self._ensure_inside(path)
         safe_files.put_file(file, text.encode(), flush=False)
 
     def _is_covered(self, path: str) -> bool:
-        """Whether readers of a file get the pointer from AGENTS.md, which it includes."""
+        """Whether a file includes AGENTS.md, so that its readers get the pointer from there."""
         text = self._readable(path) if path != FIRST and os.path.lexists(self.root / FIRST) else None
         return text is not None and _IMPORT.search(text) is not None and not self._has_pointer(path)
 
     def write(self, source: DocumentSource, *, skill_wanted: bool = False, only_marked: bool = False) -> AgentsReport:
-        """Write the pointer into the files that agents read; ``only_marked``: only into files that have it already."""
+        """Write the pointer into the files that agents read. ``only_marked``: only into files that have one already."""
         if only_marked:
             targets = [(path, "") for path in sorted(set(self.with_pointer()))]
             if not targets:
@@ -255,7 +269,7 @@ class AgentFiles:
                 continue
             try:
                 before = self._read(path)
-                text = self._without_gone(start if before is None else before, path)
+                text = self._without_stale_blocks(start if before is None else before, path)
                 after = with_block(text, self.docs, documentation.text, path)
                 if after != before:
                     self._write(path, after)
@@ -265,18 +279,18 @@ class AgentFiles:
         return AgentsReport(str(self.root), tuple(files), tuple(problems), documentation)
 
     def remove(self) -> AgentsReport:
-        """Remove the pointer from all files, the files that have nothing else, and folders of skills that are empty
-        then: an existing one gets a skill by the next :meth:`write`."""
+        """Remove the pointer from all files. Files without other text are removed, and so are folders of skills that
+        are empty then: in an existing folder the next :meth:`write` would create a skill."""
         files: list[FileReport] = []
         problems: list[str] = []
         for path in self._candidates():
             try:
                 before = self._read(path) or ""
-                after = without_block(self._without_gone(before, path), self.docs, path)
+                after = without_block(self._without_stale_blocks(before, path), self.docs, path)
                 if after == before:
                     continue
-                generated = path == RULE or path.endswith(f"/{SKILL}")
-                if not after.strip() or (generated and _FRONT_MATTER_ALONE.fullmatch(after)):
+                is_generated = path == RULE or path.endswith(f"/{SKILL}")
+                if not after.strip() or (is_generated and _FRONT_MATTER_ALONE.fullmatch(after)):
                     self._delete(path)
                     files.append(FileReport(path, "removed"))
                 else:
@@ -286,8 +300,8 @@ class AgentFiles:
                 problems.append(self._message(error))
         return AgentsReport(str(self.root), tuple(files), tuple(problems), None)
 
-    def _without_gone(self, text: str, path: str) -> str:
-        """The text without the blocks of documentation folders that no longer exist, as after a rename."""
+    def _without_stale_blocks(self, text: str, path: str) -> str:
+        """The text without blocks of documentation folders that no longer exist, as after a rename."""
         for block in blocks(text, path):
             if block.docs != self.docs and self._is_gone(block.docs):
                 text = without_block(text, block.docs, path)
@@ -297,7 +311,7 @@ class AgentFiles:
         file = self.root / path
         try:
             file.unlink()
-            for folder in Path(path).parents[:-1] if path.endswith(f"/{SKILL}") else ():  # never the root itself
+            for folder in Path(path).parents[:-1] if path.endswith(f"/{SKILL}") else ():  # all but the root
                 with suppress(OSError):  # it is not empty, or a link
                     (self.root / folder).rmdir()
         except OSError as error:
@@ -309,8 +323,8 @@ class AgentFiles:
     # --- comparing -------------------------------------------------------------------------------------------------
 
     def compare(self, source: DocumentSource, revision: str | None = None, staged: bool = False) -> StaleFiles:
-        """The files whose pointer is out of date. ``staged``: compare the staged files; ``revision``: those of a
-        commit."""
+        """Compare the pointers in files with the documents. ``staged``: in the staged files. ``revision``: in the files
+        of a commit."""
         bodies_by_path: dict[str, list[str]] = {}
         problems: list[str] = []
         for path in self._candidates():
@@ -329,6 +343,8 @@ class AgentFiles:
         return StaleFiles(tuple(stale), tuple(problems), len(bodies_by_path))
 
     def _bodies(self, text: str, path: str) -> list[str]:
+        """The texts of the blocks of this documentation folder, and of folders that no longer exist. Raises
+        :class:`ConfigError` for a marker without the other one."""
         return [
             block_body(text, block)
             for block in blocks(text, path)
@@ -336,13 +352,14 @@ class AgentFiles:
         ]
 
     def _readable(self, path: str) -> str | None:
-        """The text of a file; None where there is none, and for a file that Anvil does not change."""
+        """The text of a file; None without one, and for a file that Anvil does not change."""
         try:
             return self._read(path)
         except (ConfigError, BuildError):
             return None
 
     def _in_git(self, path: str, revision: str | None) -> str | None:
+        """The text of a file in a commit, or that is staged; None without one, and for a file that is not changed."""
         if self._repository is None:
             return None
         entry = self._repository.entry(path, None if revision is None else self._repository.resolve(revision))
@@ -355,11 +372,13 @@ class AgentFiles:
             return None
 
     def unstaged(self) -> tuple[str, ...]:
-        """The tracked files whose pointer differs from the staged one."""
+        """The paths of the tracked files whose pointer differs from the staged one."""
         different = []
         for path in self._candidates():
-            staged, here = self._in_git(path, None), self._readable(path)
+            staged, current = self._in_git(path, None), self._readable(path)
+            if staged is None or current is None:
+                continue
             with suppress(ConfigError):
-                if staged is not None and here is not None and self._bodies(staged, path) != self._bodies(here, path):
+                if self._bodies(staged, path) != self._bodies(current, path):
                     different.append(path)
         return tuple(different)

@@ -1,4 +1,4 @@
-"""``anvil agents``."""
+"""``anvil agents``: its options and output, and the updates and checks of the pointer by other commands."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def command(
                 output.say(documentation.text)
             return OK
         if only_check:
-            return _compared(files.compare(source), write_command(given), as_json, quiet)
+            return _print_comparison(files.compare(source), write_command(given), as_json, quiet)
         report = files.remove() if remove else files.write(source, skill_wanted=skill)
     _print(report, as_json, quiet)
     return ERROR if report.problems else OK
 
 
 def agent_files(opened: Anvil) -> AgentFiles:
-    """The agents' files around the documentation. Raises :class:`SourceError` when there are no documents."""
+    """The agents' files around the documentation. Raises :class:`SourceError` without documents."""
     from anvil.agents.agent_files import AgentFiles
 
     documents(opened)
@@ -68,7 +68,7 @@ def agent_files(opened: Anvil) -> AgentFiles:
 
 
 def documents(opened: Anvil) -> DocumentSource:
-    """The documents in the folder. Raises :class:`SourceError` when there are none."""
+    """The documents in the folder. Raises :class:`SourceError` if there are none."""
     from anvil.errors import SourceError
 
     if opened.tree is None:
@@ -77,8 +77,8 @@ def documents(opened: Anvil) -> DocumentSource:
 
 
 def update(opened: Anvil, source: DocumentSource) -> tuple[str, ...]:
-    """Write the pointer to ``source`` into the files that have one, and name those that changed. Warns of files that
-    cannot be written."""
+    """Write the pointer to ``source`` into the files that have one. Returns the paths of files that changed. A warning
+    names files that cannot be written."""
     report = agent_files(opened).write(source, only_marked=True)
     for problem in report.problems:
         output.warn(problem)
@@ -86,7 +86,7 @@ def update(opened: Anvil, source: DocumentSource) -> tuple[str, ...]:
 
 
 def unstaged(opened: Anvil) -> str | None:
-    """The command that adds the files to the commit whose pointer is not staged yet; None without any."""
+    """The command that stages the files whose pointer is not staged yet; None if there are none."""
     from anvil.system import installation
 
     files = agent_files(opened)
@@ -95,13 +95,14 @@ def unstaged(opened: Anvil) -> str | None:
 
 
 def write_command(given: OpenRequest) -> str:
-    """The command that writes the pointer, with the options of this call."""
+    """The command that writes the pointer, with the documents that this call names."""
     from anvil.system import installation
 
     return installation.line([*installation.user_command(), "agents", *options.option_words(given, "docs", "config")])
 
 
-def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> int:
+def _print_comparison(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> int:
+    """Print the result of ``--check``, and return the exit code. ``command`` writes the pointer."""
     is_fresh = not stale and stale.compared > 0
     if as_json:
         output.print_json({"fresh": is_fresh, "stale": stale.stale, "problems": stale.problems})

@@ -1,9 +1,8 @@
-"""A pointer to documentation for agents, of limited size: what there is, of which version, where, and how to ask;
-and what documents are about, for the instructions of a server.
+"""The text of the pointer to documentation for agents, of limited size, and topics for the instructions of a server.
 
-The pointer is made of the paths of the pages alone: their number, and names of folders as code. The same paths give the
-same bytes. A map of all pages is not better: agents that had one found as many right pages and read three times as
-much (docs/performance.md).
+The pointer says how many pages there are, of which version, where, and how to search them. It is made of the paths of
+the pages alone, so the same paths give the same bytes. It has no map of all pages: agents that had one found as many
+right pages, and read three times as much (docs/performance.md).
 """
 
 from __future__ import annotations
@@ -19,33 +18,33 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.wording import counted
 
 MAX_POINTER_BYTES = 1024
-"""Size of the whole block, with its markers, and with line ends of two bytes. What does not fit is left out, but not
-the first paragraph. Agents read the block in each session, so a larger one costs where it does not help."""
+"""Size of the whole block with its markers and with line ends of two bytes. Lines that do not fit are left out, but not
+the first paragraph. Agents read the block in each session, also if they do not need the documentation."""
 ROUNDED_FROM = 20
-"""From so many pages on their number is rounded."""
+"""The number of pages from which on it is rounded."""
 MAX_FOLDER_BYTES = 60
-"""A folder with a longer name, from the top, is not named."""
+"""Bytes of the path of a folder. Folders with longer paths are not named."""
 MAX_QUOTED_CHARS = 2000
-"""Characters of a text that is quoted. A quote shows a tenth of them at most."""
+"""Characters of a text that are read for a quote. The quote itself has a tenth of them at most."""
 MAX_TOPICS_CHARS = 600
-"""Characters of the sentence on topics: each session of a client reads it, whether it asks something or not."""
+"""Characters of the sentence on topics. Each session of a client has it in its context, used or not."""
 MAX_TITLES = 12
 MAX_TITLE_CHARS = 60
 TOPICS_FRAME_CHARS = 100
-"""Of them, for the words around the titles."""
-_UNSEEN = lazy_pattern(
+"""Characters of :data:`MAX_TOPICS_CHARS` for the words around the titles."""
+_INVISIBLE = lazy_pattern(
     "[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
     "\ud800-\uf8ff\U000e0000-\U0010ffff]"
 )
-"""Invisible characters, and characters that change the order of others."""
+"""Invisible characters, and those that change the direction of text."""
 _COMMENT_MARK = lazy_pattern(r"<!-+|-+-!?>")
 _FENCE_MARK = lazy_pattern(r"`{3,}|~{3,}")
 _NO_QUOTES = {ord(mark): "'" for mark in '"“”„«»'}
 
 
 class DocumentationPointer(NamedTuple):
-    """``text``: the block without its markers. ``pages``: how many there are. ``skipped``: files that are no pages, and
-    why."""
+    """The pointer. ``text``: the block without its markers. ``pages``: their number. ``skipped``: files that could not
+    be read as pages, each with the reason."""
 
     text: str
     pages: int
@@ -53,9 +52,11 @@ class DocumentationPointer(NamedTuple):
 
 
 class SiteAccess(NamedTuple):
-    """How agents read a published site. ``url``: its address, which ends in ``/``; empty when it is not known.
-    ``index_path``: the index in it. ``mcp_url``: a server over its pages. ``has_markdown``: each page is there as
-    Markdown, too."""
+    """The ways in which agents can read a published site.
+
+    ``url``: its address, which ends in ``/``; empty if it is not known. ``index_path``: the path of the index in it.
+    ``mcp_url``: the address of a server over its pages. ``has_markdown``: whether it has each page as Markdown, too.
+    """
 
     url: str
     index_path: str
@@ -64,14 +65,14 @@ class SiteAccess(NamedTuple):
 
 
 def repository_pointer(paths: Collection[str], docs: str, options: Sequence[str] = ()) -> DocumentationPointer:
-    """The pointer to a documentation folder. ``docs``: its path as agents see it, from the repository's root.
-    ``options``: words that each command needs, such as ``--docs documentation``."""
-    place = "This folder" if docs == "." else f"`{_name(docs)}/`"
+    """The pointer to a documentation folder. ``docs``: its path from the root of the repository. ``options``: the
+    options that each command needs, such as ``--docs documentation``."""
+    folder = "This folder" if docs == "." else f"`{_name(docs)}/`"
     words = quoted(" ".join(["", *options]))
     words = f" {words}" if words else ""
-    return _composed(
+    return _compose(
         paths,
-        f"{place} has {_number(paths)} of documentation, of the version that is checked out here. "
+        f"{folder} has {_page_count(paths)} of documentation, of the version that is checked out here. "
         f"{_SEARCH_FIRST} Update the page when you change what it says.",
         [
             f"- With the MCP server of Anvil: {_TOOLS}",
@@ -86,18 +87,18 @@ def repository_pointer(paths: Collection[str], docs: str, options: Sequence[str]
 def served_pointer(
     paths: Collection[str], collection: str | None = None, version: str | None = None
 ) -> DocumentationPointer:
-    """The pointer to what an MCP server answers from, for its clients. ``collection``: its name, where the server has
-    several. ``version``: that the pages are about."""
-    chosen = f" Give each tool `collection`: `{_name(collection)}`." if collection else ""
-    return _composed(
+    """The pointer to the pages of an MCP server, for its clients. ``collection``: the name of their collection, if the
+    server has several. ``version``: the version that the pages describe."""
+    argument = f" Give each tool `collection`: `{_name(collection)}`." if collection else ""
+    return _compose(
         paths,
-        f"The MCP server of this skill answers from {_counted(paths, version)}. {_SEARCH_FIRST}",
-        [f"- {_TOOLS}{chosen}"],
+        f"The MCP server of this skill answers from {_documentation(paths, version)}. {_SEARCH_FIRST}",
+        [f"- {_TOOLS}{argument}"],
     )
 
 
 def published_pointer(paths: Collection[str], access: SiteAccess, version: str | None = None) -> DocumentationPointer:
-    """The pointer to a published site. The paths of the pages are their addresses in it."""
+    """The pointer to a published site. ``paths``: the addresses of the pages in it."""
     site = f"<{_name(access.url)}>" if access.url else "The site of this skill"
     ways = []
     if access.mcp_url:
@@ -113,7 +114,7 @@ def published_pointer(paths: Collection[str], access: SiteAccess, version: str |
             "- A page as Markdown: its address, with `index.md` behind `/`, or with `.md` instead of `.html`. "
             "`llms.txt` names the pages, `llms-full.txt` has them all."
         )
-    return _composed(paths, f"{site} has {_counted(paths, version)}. {_SEARCH_FIRST}", ways)
+    return _compose(paths, f"{site} has {_documentation(paths, version)}. {_SEARCH_FIRST}", ways)
 
 
 _SEARCH_FIRST = (
@@ -123,12 +124,12 @@ _SEARCH_FIRST = (
 _TOOLS = "`search_docs` with a question, then `get_section` with `file_path` and `heading_path` of a result."
 
 
-def _composed(
-    paths: Collection[str], what: str, ways: Sequence[str], outside: Sequence[str] = ()
+def _compose(
+    paths: Collection[str], paragraph: str, ways: Sequence[str], outside: Sequence[str] = ()
 ) -> DocumentationPointer:
-    """``what`` as a paragraph, then the ways to ask and the folders, as far as they fit. ``outside``: lines around it
-    that count, too."""
-    lines = ["## Documentation", "", what, ""]
+    """The pointer with a paragraph, then the ways to search and the folders, as far as they fit. ``outside``: lines
+    around the pointer that count, too."""
+    lines = ["## Documentation", "", paragraph, ""]
     budget = MAX_POINTER_BYTES - _size([*outside, *lines])
     for way in ways:
         if _size([way]) <= budget:
@@ -140,11 +141,11 @@ def _composed(
 
 
 def _folders(paths: Collection[str], budget: int) -> str:
-    """A line with the folders at the top that have several pages, those with most first, within ``budget`` bytes."""
-    prefix, counts = "", _by_folder(paths, "")
-    while list(counts.values()) == [len(paths)]:  # all pages are in one folder: those in it tell more
+    """A line with the top folders that have several pages, those with most first, within ``budget`` bytes."""
+    prefix, counts = "", _pages_by_folder(paths, "")
+    while list(counts.values()) == [len(paths)]:  # all pages are in one folder: the folders in it say more
         prefix += f"{next(iter(counts))}/"
-        counts = _by_folder(paths, prefix)
+        counts = _pages_by_folder(paths, prefix)
     line = ""
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         folder = f"{prefix}{name}/"
@@ -157,22 +158,23 @@ def _folders(paths: Collection[str], budget: int) -> str:
     return f"{line}." if line else ""
 
 
-def _by_folder(paths: Collection[str], prefix: str) -> Counter[str]:
-    """Folder right below ``prefix``, which all paths begin with -> the number of pages in it."""
+def _pages_by_folder(paths: Collection[str], prefix: str) -> Counter[str]:
+    """Folder directly below ``prefix`` -> the number of pages in it. All paths begin with ``prefix``."""
     return Counter(path[len(prefix) :].partition("/")[0] for path in paths if "/" in path[len(prefix) :])
 
 
 def _size(lines: Sequence[str]) -> int:
+    """The bytes of lines, with line ends of two bytes."""
     return sum(len(line.encode(errors="replace")) + 2 for line in lines)
 
 
-def _counted(paths: Collection[str], version: str | None) -> str:
+def _documentation(paths: Collection[str], version: str | None) -> str:
     of_version = f", version {_name(version)}" if version else ""
-    return f"{_number(paths)} of documentation{of_version}"
+    return f"{_page_count(paths)} of documentation{of_version}"
 
 
-def _number(paths: Collection[str]) -> str:
-    """How many pages there are. Many are rounded: else two branches that each add a page would conflict here."""
+def _page_count(paths: Collection[str]) -> str:
+    """The number of pages. A large one is rounded: otherwise two branches that each add a page would conflict here."""
     if len(paths) < ROUNDED_FROM:
         return counted(len(paths), "page")
     step = 10 if len(paths) < 1000 else 100
@@ -180,14 +182,14 @@ def _number(paths: Collection[str]) -> str:
 
 
 def _name(text: str) -> str:
-    """A name or an address, to be quoted in a line."""
+    """A name or an address that can be quoted as code in a line."""
     return quoted(text).replace("`", "'").replace("<", "").replace(">", "")
 
 
 def quoted(text: str) -> str:
     """``text`` as one line that can be quoted in a fence: without invisible characters, and without marks of HTML
-    comments and of fences. Only the first ``MAX_QUOTED_CHARS`` characters count."""
-    line = " ".join(_UNSEEN.sub("", text[:MAX_QUOTED_CHARS]).split())
+    comments and of fences. Only the first :data:`MAX_QUOTED_CHARS` characters are used."""
+    line = " ".join(_INVISIBLE.sub("", text[:MAX_QUOTED_CHARS]).split())
     bare = _FENCE_MARK.sub("'''", _COMMENT_MARK.sub(" ", line))
     return " ".join(bare.split())
 
@@ -196,17 +198,17 @@ def quoted(text: str) -> str:
 
 
 def topics(pages: Iterable[tuple[str, str]]) -> str:
-    """The titles of some pages, from (path, title) of all; ``""`` without pages.
+    """A sentence with the titles of some pages, from (path, title) of all pages; ``""`` without pages.
 
-    Pages high in the tree come first, and the page of a folder before the others in it. Titles are quoted: invisible
-    characters and quotation marks are removed, so that no title reads as a part of the instructions.
+    Pages high in the tree come first, and the page of a folder before the others in it. Titles are in quotation marks,
+    and their own are replaced, so that a model does not take a title for a part of the instructions.
     """
     ordered = sorted(pages, key=lambda page: (2 * page[0].count("/") - is_index(page[0]), page[0]))
     titles: list[str] = []
     size = 0
     for _, title in ordered:
         quote = f'"{cut_between_words(quoted(title).translate(_NO_QUOTES).strip(), MAX_TITLE_CHARS)}"'
-        if len(quote) > 2 and quote not in titles:  # two are the quotation marks
+        if len(quote) > 2 and quote not in titles:  # more than the two quotation marks
             size += len(quote) + 2
             if len(titles) == MAX_TITLES or size > MAX_TOPICS_CHARS - TOPICS_FRAME_CHARS:
                 break
@@ -218,6 +220,7 @@ def topics(pages: Iterable[tuple[str, str]]) -> str:
 
 
 def cut_between_words(text: str, chars: int) -> str:
+    """The text, cut to at most ``chars`` characters with ``…`` at the end if it is longer."""
     if len(text) <= chars:
         return text
     head = text[: chars - 1]
@@ -226,5 +229,5 @@ def cut_between_words(text: str, chars: int) -> str:
 
 
 def is_index(path: str) -> bool:
-    """Whether a page is that of its folder, by its name."""
+    """Whether a page is the page of its folder, by its name."""
     return posixpath.splitext(posixpath.basename(path))[0].lower() in ("index", "readme", "_index")
