@@ -1,4 +1,4 @@
-"""``anvil build``, and ``anvil merge`` of the shards that it built."""
+"""``anvil build``: its options, the files that it writes besides the index, and its output; and ``anvil merge``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anvil.settings.schema import SiteOptions
 
 MAX_FAILURES_SHOWN = 10
-"""Passages without a vector that get a line each."""
+"""Passages without a vector that are named, one in a line. The others are counted."""
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
@@ -92,16 +92,17 @@ def command(
     from anvil.api import build as build_index
     from anvil.api import publish_site_files
 
-    def build(opened: Anvil) -> Built:
-        agents = registry.part("agent files")
+    agents = registry.part("agent files")
 
+    def build(opened: Anvil) -> Built:
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
         has_pages = source is not None and opened.folder is not None
+        # before the build, since a file with the pointer may be a page
         updated = agents.update(opened, source) if has_pages and ref is None and request.shard is None else ()
         options.warn_of_unrun_plugin(opened)
         is_site = source is None and opened.config.site.folder is not None
-        _ensure_whole_site(opened.config.site, request, is_site=is_site, is_asked=bool(given.keys))
+        _ensure_whole_site(opened.config.site, request, is_site=is_site, is_option=bool(given.keys))
         report = build_index(opened, replace(request, source=source))
         if manifest:
             from anvil.index_file.publish import write_manifest
@@ -112,13 +113,13 @@ def command(
         skipped = [f"skipped {item.path}: {item.reason}" for item in report.skipped]
         if is_site and not verbose:
             skipped = registry.part("pages left out of a site")(report.skipped)
-        published = _publish(opened) if skill else ()
+        skill_files = _publish_skill(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
         notes, lines = publish_site_files(opened) if is_site else ((), [])
-        return Built(report, next_step, tuple(updated), unstaged, (*left_out, *notes), published, lines)
+        return Built(report, next_step, tuple(updated), unstaged, (*left_out, *notes), skill_files, lines)
 
-    asked = {"site.markdown": markdown, "site.link_markdown": link_markdown, "site.search_page": search_page}
-    keys = {key: True for key, is_asked in asked.items() if is_asked}
+    flags = {"site.markdown": markdown, "site.link_markdown": link_markdown, "site.search_page": search_page}
+    keys = {key: True for key, is_set in flags.items() if is_set}
     given = replace(given, docs_in_git=staged or ref is not None, keys=keys)
     with output.progress(quiet) as progress:
         outcomes = list(options.for_each_own(build, given, progress))
@@ -131,24 +132,29 @@ def command(
 
 
 class Built(NamedTuple):
-    """A build; what is left to do for the index in git, for the pointer for agents, and for it in git; messages on
-    files that are left out; the files of the published skill; and a line for each other thing that the site got."""
+    """The result of a build of one index."""
 
     report: BuildReport
     next_step: str | None
-    updated: tuple[str, ...]
+    """How to stage the index, if ``--tracked`` asks for it and it is not staged."""
+    pointer_files: tuple[str, ...]
+    """The files in which the pointer for agents was updated."""
     unstaged: str | None
-    left_out: tuple[str, ...] = ()
-    published: tuple[str, ...] = ()
-    site_files: Sequence[str] = ()
+    """The command that stages these files."""
+    notes: tuple[str, ...] = ()
+    """Messages, such as on files that are left out."""
+    skill_files: tuple[str, ...] = ()
+    """The files of the skill that was published."""
+    site_lines: Sequence[str] = ()
+    """A line for each kind of further files that the site got."""
 
     @property
     def code(self) -> int:
         return ERROR if self.report.nothing_embedded else NO if self.next_step or self.unstaged else OK
 
 
-def _publish(opened: Anvil) -> tuple[str, ...]:
-    """Publish the skill in the folder of the site. Raises :class:`ConfigError` without a site."""
+def _publish_skill(opened: Anvil) -> tuple[str, ...]:
+    """Publish the skill in the folder of the site, and return its files. Raises :class:`ConfigError` without a site."""
     folder = opened.config.site.folder
     if folder is None:
         raise ConfigError("--skill publishes a skill with a site. Name the folder of the built site with --site.")
@@ -156,19 +162,20 @@ def _publish(opened: Anvil) -> tuple[str, ...]:
     return tuple(output.relative(site / path) for path in opened.publish_skill(site))
 
 
-def _ensure_whole_site(site: SiteOptions, request: BuildRequest, *, is_site: bool, is_asked: bool) -> None:
-    """Raise :class:`ConfigError` for files of a site without one, or for a part of it. ``is_asked``: by an option."""
+def _ensure_whole_site(site: SiteOptions, request: BuildRequest, *, is_site: bool, is_option: bool) -> None:
+    """Raises :class:`ConfigError` if files of a site are to be written without a site, or for a part of one.
+    ``is_option``: whether an option asks for them, and not only the configuration."""
     option = "--markdown" if site.writes_markdown else "--search-page" if site.search_page else ""
-    if option and is_asked and not is_site:
+    if option and is_option and not is_site:
         raise ConfigError(f"{option} is about the pages of a built site. Name its folder with --site.")
     if option and is_site and request.shard is not None:
         raise ConfigError(f"{option} is about all pages of a site, and --shard has some. Leave one of them out.")
 
 
 def _print(built: Built, before: str, quiet: bool) -> None:
-    """Print a build. ``before``: the collection that each message begins with, where there are several."""
+    """Print the result of a build. ``before``: begins each message, the name of the collection if there are several."""
     report = built.report
-    for note in (*report.reasons, *built.left_out):
+    for note in (*report.reasons, *built.notes):
         output.warn(f"{before}{note}")
     for failure in report.failed[:MAX_FAILURES_SHOWN]:
         output.warn(f"{before}not embedded, found by keyword only: {failure.path}: {failure.reason}")
@@ -182,17 +189,18 @@ def _print(built: Built, before: str, quiet: bool) -> None:
     output.say(f"{before}{summary(report)}")
     if built.next_step:
         output.say(f"It is not in the commit yet. {built.next_step}")
-    if built.updated:
-        output.say(f"The pointer for agents was updated in {', '.join(built.updated)}.")
-    if built.published:
-        output.say(f"The skill for agents is in {', '.join(built.published)}.")
-    for line in built.site_files:
+    if built.pointer_files:
+        output.say(f"The pointer for agents was updated in {', '.join(built.pointer_files)}.")
+    if built.skill_files:
+        output.say(f"The skill for agents is in {', '.join(built.skill_files)}.")
+    for line in built.site_lines:
         output.say(f"{before}{line}")
     if built.unstaged:
         output.say(f"The pointer for agents is not in the commit yet. Run: {built.unstaged}")
 
 
 def summary(report: BuildReport) -> str:
+    """The report of a build in one or two lines."""
     size = f"{counted(report.pages, 'page')}, {counted(report.chunks, 'chunk')}, {report.size_bytes / 1e6:.1f} MB"
     if report.outcome == "unchanged":
         return f"{output.relative(report.index_path)} is up to date: {size}."

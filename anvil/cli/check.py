@@ -1,4 +1,4 @@
-"""``anvil check``, ``anvil status`` and ``anvil verify``: an index and its documents, and what its file holds."""
+"""``anvil check``, which compares an index with its documents; ``anvil status``, ``anvil verify``; and their output."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
     Exit code 0: fresh, 1: stale, 2: an error.
     """
 
-    def check(opened: Anvil) -> Checked:
-        agents = registry.part("agent files")
+    agents = registry.part("agent files")
 
+    def check(opened: Anvil) -> Checked:
         options.warn_of_unrun_plugin(opened)
         with contextlib.ExitStack() as stack:
             source = options.documents(opened, staged, ref)
@@ -83,34 +83,37 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
             advice = f" {checked.advice}" if checked.advice else ""
             if label and checked.advice.startswith("Run: "):
                 advice += f" --collection {label}"
-            output.say(_rendered(checked.changes, checked.source, before + checked.shown, advice))
+            output.say(_render(checked.changes, checked.source, before + checked.shown, advice))
         for line in checked.messages(given, several=label is not None):
             output.warn(line)
     return max(checked.code if isinstance(checked, Checked) else ERROR for _, checked in outcomes)
 
 
 class Checked(NamedTuple):
-    """The comparison of one index; ``source``: what it was compared with; ``place`` and ``shown``: where the index is,
-    whole and for people; ``agents``: the stale files of 'anvil agents', None where none are compared; ``folder``: of
-    its documents."""
+    """The comparison of one index with its documents."""
 
     changes: Changes
     source: str
-    place: str
+    """The name of the documents, such as ``working tree``."""
+    location: str
+    """The path of the index file, or the address of a published one."""
     shown: str
+    """The same for people: a path is relative to the working folder."""
     advice: str
+    """How to update the index; empty if there is nothing to do."""
     agents: StaleFiles | None
+    """The comparison of the pointer of 'anvil agents'; None if it is not compared."""
     folder: str | None
+    """The folder of the documents."""
 
     @property
     def code(self) -> int:
-        """The exit code: whether something has to be built or written."""
+        """The exit code, for whether the index or the pointer for agents is stale."""
         return NO if self.changes or self.agents else OK
 
     def messages(self, given: OpenRequest, several: bool) -> tuple[str, ...]:
-        """What to say about the stale files of 'anvil agents'. ``several``: whether the command names the folder."""
+        """Messages about stale files of 'anvil agents'. ``several``: whether their command has to name the folder."""
         agents = registry.part("agent files")
-
         command = agents.write_command(replace(given, docs=self.folder) if several else given)
         return self.agents.messages(command) if self.agents else ()
 
@@ -118,7 +121,7 @@ class Checked(NamedTuple):
         return {
             "fresh": not self.changes,
             "compared_with": self.source,
-            "index": self.place,
+            "index": self.location,
             "changed": self.changes.changed,
             "added": self.changes.added,
             "removed": self.changes.removed,
@@ -127,21 +130,22 @@ class Checked(NamedTuple):
 
 
 def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
+    """How to update the index of a built site."""
     from anvil.index_file import verify
     from anvil.system import installation
 
     with verify.open_checked(opened.index_path) as reader:
         pages, of_site = list(reader.documents()), reader.excluded_hashes() is not None
-    # Only the MkDocs plugin knows where a page is in the navigation.
+    # Only the MkDocs plugin knows the place of a page in the navigation, so this index is not one that it built.
     if not (of_site and any(page.nav_path is not None for page in pages)):
         build = options.build_command(given, **{"site": given.site, "site-url": given.site_url})
-        # all pages differ by their addresses where the build alone got that of the site
-        is_whole = not opened.config.site.url and len(changes.changed) == len(pages)
-        hint = " If it was built with --site-url, give that to check, too." if is_whole else ""
+        # If --site-url was given to the build and not to this command, the addresses of all pages differ.
+        all_differ = not opened.config.site.url and len(changes.changed) == len(pages)
+        hint = " If it was built with --site-url, give that to check, too." if all_differ else ""
         return f"Build the site, and run: {build}{hint}"
     docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
-    named = ["--docs", docs, "--index", output.relative(opened.index_path), *options.option_words(given, "config")]
-    command = installation.line([*installation.user_command(), "check", *named])
+    words = ["--docs", docs, "--index", output.relative(opened.index_path), *options.option_words(given, "config")]
+    command = installation.line([*installation.user_command(), "check", *words])
     return (
         "The MkDocs plugin built this index from pages before they became HTML, so all of them differ from the HTML. "
         f"To compare it with its documents, run: {command}"
@@ -166,13 +170,14 @@ def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | N
     return f"{pages} && {build} && {add}. Then commit without naming files: git commit"
 
 
-def _rendered(changes: Changes, name: str, place: str, advice: str) -> str:
+def _render(changes: Changes, source: str, index: str, advice: str) -> str:
+    """The changed pages of an index, and a sentence on whether it is fresh."""
     if not changes:
-        return f"{place} is fresh: no page differs from the {name}."
+        return f"{index} is fresh: no page differs from the {source}."
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
     differ = counted(len(changes), "page", "differ")
-    return "\n".join([*lines, f"{place} is stale: {differ} from the {name}.{advice}"])
+    return "\n".join([*lines, f"{index} is stale: {differ} from the {source}.{advice}"])
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
@@ -196,15 +201,15 @@ def status_command(given: OpenRequest, as_json: bool) -> None:
 
 
 def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, str]]:
-    """(name, text) of each line on one index. ``origin``: the address of a published one. ``advice``: how to update
-    it."""
+    """(name, text) of each line about one index. ``origin``: the address of a published index. ``advice``: how to
+    update the index."""
     index_ = status.index
     contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
-    root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)
+    root, path = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)
     fresh = _fresh(index_.stale, advice) if root else "not known: there are no documents to compare with"
     rows = [
         ("docs", output.relative(root) if root else "none: answers come from the index only"),
-        ("index", f"{place} ({index_.db_size_bytes / 1e6:.1f} MB)" if index_.db_size_bytes else place),
+        ("index", f"{path} ({index_.db_size_bytes / 1e6:.1f} MB)" if index_.db_size_bytes else path),
         ("holds", f"{contents}; newest document: {index_.newest_document or 'none'}"),
         ("made", index_.last_indexed or "not known"),
         ("fresh", fresh),
@@ -229,7 +234,7 @@ def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, st
 
 
 def _print_collections(collections: Sequence[CollectionStatus], embedding: EmbeddingStatus) -> None:
-    """A block for each collection. The default version of one with several is marked."""
+    """Print a block for each collection. If it has several versions, the default one is marked."""
     for collection in collections:
         name = labelled(collection.name, collection.version)
         has_versions = sum(other.name == collection.name for other in collections) > 1
@@ -238,8 +243,8 @@ def _print_collections(collections: Sequence[CollectionStatus], embedding: Embed
         output.say(f"{output.style(name, 'bold')}{title}{mark}")
         rows = []
         if collection.docs_root or collection.origin:
-            place = output.relative(collection.docs_root) if collection.docs_root else collection.origin or ""
-            rows.append(("docs" if collection.docs_root else "from", place))
+            location = output.relative(collection.docs_root) if collection.docs_root else collection.origin or ""
+            rows.append(("docs" if collection.docs_root else "from", location))
         if collection.total_pages is not None and collection.total_chunks is not None:
             counts = counted(collection.total_pages, "page"), counted(collection.total_chunks, "chunk")
             rows.append(("holds", ", ".join(counts)))

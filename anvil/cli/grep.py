@@ -1,4 +1,4 @@
-"""``anvil grep``: the lines that contain a text, as grep prints them."""
+"""``anvil grep``: its options, and the matching lines as grep prints them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anvil.results import GrepMatch
 
 ALL_MATCHES = 10**9
-"""More matches than any index has."""
+"""A limit that is no limit: no index has so many matching lines."""
 
 
 @click.command("grep", epilog="Example: anvil grep -C 2 ANVIL_TOKEN guides")
@@ -71,7 +71,7 @@ def command(
                 continue
             if number and context:
                 output.say("--")
-            for line in _page_lines(list(matches), page_path, lambda text: _highlighted(text, matcher)):
+            for line in _page_lines(list(matches), page_path, lambda text: _highlight(text, matcher)):
                 output.say(line)
         if result.next_offset is not None:
             left = result.total_matches - len(result.matches)
@@ -81,25 +81,26 @@ def command(
     return OK if result.total_matches else NO
 
 
-def _page_lines(matches: Sequence[GrepMatch], place: str, highlighted: Callable[[str], str]) -> Iterator[str]:
+def _page_lines(matches: Sequence[GrepMatch], path: str, highlight: Callable[[str], str]) -> Iterator[str]:
     """The lines of a page as grep prints them: ``path:12:text``, ``path-13-text`` around it, ``--`` between groups.
-    Without numbers, where the line in the source file is not known."""
-    shown: dict[int, tuple[str, str]] = {}  # line -> what separates it from its path, and its text
-    for number, match in enumerate(matches, 1):
+    A line has no number if its line in the source file is not known."""
+    lines: dict[int, tuple[str, str]] = {}  # number of a line -> the sign between its parts, and its text
+    for count, match in enumerate(matches, 1):
         before, after = match.before or (), match.after or ()
-        at = match.line or number * ALL_MATCHES
-        for line, text in enumerate((*before, match.text, *after), at - len(before)):
-            shown.setdefault(line, ("-", text))
-        shown[at] = (":", highlighted(match.text))
+        # an unknown line gets a number beyond all lines, far enough from that of the next one
+        matching_line = match.line or count * ALL_MATCHES
+        for number, text in enumerate((*before, match.text, *after), matching_line - len(before)):
+            lines.setdefault(number, ("-", text))
+        lines[matching_line] = (":", highlight(match.text))
     has_context, last = any(match.before or match.after for match in matches), 0
-    for line, (mark, text) in sorted(shown.items()):
-        if has_context and last and line > last + 1:
+    for number, (sign, text) in sorted(lines.items()):
+        if has_context and last and number > last + 1:
             yield "--"
-        yield f"{place}{mark}{text}" if line >= ALL_MATCHES / 2 else f"{place}{mark}{line}{mark}{text}"
-        last = line
+        yield f"{path}{sign}{text}" if number >= ALL_MATCHES / 2 else f"{path}{sign}{number}{sign}{text}"
+        last = number
 
 
-def _highlighted(text: str, matcher: grep.LineMatcher) -> str:
+def _highlight(text: str, matcher: grep.LineMatcher) -> str:
     parts, end = [], 0
     for start, stop in matcher.spans(text):
         parts += [text[end:start], output.style(text[start:stop], "yellow", "bold") if stop > start else ""]

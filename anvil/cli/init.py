@@ -1,4 +1,4 @@
-"""``anvil init``: the configuration of a project, and whether its index goes into git."""
+"""``anvil init``: writes the configuration of a project, and the lines that keep its index in or out of git."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ OLDER_KEYS = {
     "chunking.mergeShort": "merge_short_sections",
     "embedding.provider": "provider",
 }
-"""Key there -> key in ``anvil.toml``."""
+"""Key of ``anvil.config.json`` -> key of ``anvil.toml``."""
 
 
 @click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
@@ -149,7 +149,7 @@ def command(
 
 
 def _write_config(docs: str, index: str, older: OlderConfig | None) -> None:
-    """Write ``anvil.toml``, with the values of an older configuration."""
+    """Write ``anvil.toml``, with the values of an older configuration if there is one."""
     text = TEMPLATE.format(docs=toml_string(docs), index=toml_string(index))
     for key, value in older.values.items() if older else ():
         text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
@@ -162,14 +162,14 @@ def _write_config(docs: str, index: str, older: OlderConfig | None) -> None:
 
 
 def _put_into_git(index: Path, root: Path, is_committed: bool) -> None:
-    """Keep the index in git or out of it, by the files of git in ``root``, and say what is next."""
+    """Keep the index in git or out of it, by the files of git in ``root``, and print the next step."""
     name = literal(index.relative_to(root).as_posix())
-    # Only Anvil writes into such a folder, so it can have an ignore file of its own.
+    # Only Anvil writes into the usual folder of an index, so that folder can have an ignore file of its own.
     ignore_file = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None
     ignored = f"{name.rpartition('/')[0]}/" if ignore_file else name
     if ignore_file:
         safe_files.ensure_inside_parent(ignore_file.parent)
-        # scratch files stay out
+        # if the index is committed, other files in its folder, such as scratch files, are still ignored
         safe_files.put_file(ignore_file, f"*\n!.gitignore\n!{index.name}\n" if is_committed else "*\n")
     build = "" if index.is_file() else "anvil build, then "
     _set_line(root / ".gitattributes", f"{name.replace(' ', '[[:space:]]')} binary", present=is_committed)
@@ -194,27 +194,28 @@ def _ask_to_commit() -> bool:
 def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
     """The configuration for the working folder, the folder that its paths are relative to, and its file or None.
 
-    If ``docs`` is given and a configuration in a parent folder has another documentation folder, the working folder
-    is a project of its own.
+    If ``docs`` is given and a configuration in a parent folder has another documentation folder, the working folder is
+    a project of its own.
     """
-    here = Path.cwd()
-    config_file = nearest_config(here)
-    if config_file is not None and docs is not None and config_file.parent != here:
+    working_folder = Path.cwd()
+    config_file = nearest_config(working_folder)
+    if config_file is not None and docs is not None and config_file.parent != working_folder:
         parent_config, base = load_config(config_file)
         if (base / parent_config.docs).resolve() != Path(docs).resolve():
-            return configure({}, os.environ, {"docs": docs}), here, None
+            return configure({}, os.environ, {"docs": docs}), working_folder, None
     return *load_config(config_file, {"docs": docs}), config_file
 
 
 def _set_line(path: Path, line: str, *, present: bool) -> None:
+    """Add a line to a file, or remove it, and print that if the file changed."""
     if safe_files.set_line(path, line, present=present):
         done = f"Added '{line}' to" if present else f"Removed '{line}' from"
         output.say(f"{done} {output.relative(path)}.")
 
 
 class OlderConfig(NamedTuple):
-    """``anvil.config.json``: its path, its documentation folder, the values by the keys of ``anvil.toml``, and the keys
-    that ``anvil.toml`` lacks."""
+    """An ``anvil.config.json``: its path, its documentation folder, its values by the keys of ``anvil.toml``, and its
+    keys that ``anvil.toml`` does not have."""
 
     file: str
     docs: str | None
@@ -223,7 +224,7 @@ class OlderConfig(NamedTuple):
 
 
 def _older_config(docs: str | None) -> OlderConfig | None:
-    """That of the working folder, or else of the documentation folder; None without one. Raises
+    """The older configuration of the working folder, or else of the documentation folder; None without one. Raises
     :class:`ConfigError` for values that are not valid."""
     from anvil.embedding.provider import create_provider
 
@@ -236,17 +237,17 @@ def _older_config(docs: str | None) -> OlderConfig | None:
         raise ConfigError(f"{file} cannot be read: {error}. Correct it, or remove it.") from None
     if not isinstance(table, dict):
         raise ConfigError(f"{file} must hold a JSON object. Correct it, or remove it.")
-    given: dict[str, Any] = {}
+    flat: dict[str, Any] = {}  # with dotted keys, such as chunking.mergeShort
     for key, value in table.items():
-        given |= {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
-    values = {key: given[older_key] for older_key, key in OLDER_KEYS.items() if older_key in given}
+        flat |= {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
+    values = {key: flat[older_key] for older_key, key in OLDER_KEYS.items() if older_key in flat}
     chunking = {key: value for key, value in values.items() if key != "provider"}
     embedding = {"provider": values["provider"]} if "provider" in values else {}
-    folder = {"docs": given["docs"]} if "docs" in given and file == OLDER_CONFIG else {}
+    folder = {"docs": flat["docs"]} if "docs" in flat and file == OLDER_CONFIG else {}
     config = configure({**folder, "chunking": chunking, "embedding": embedding}, origin=file)
     try:
         create_provider(config.embedding.provider, config.embedding)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
-    unused_keys = sorted(key for key in given if key not in OLDER_KEYS and key != "docs")
+    unused_keys = sorted(key for key in flat if key not in OLDER_KEYS and key != "docs")
     return OlderConfig(file=file, docs=folder.get("docs"), values=values, unused_keys=unused_keys)

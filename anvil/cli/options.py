@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share, what these open, and advice that repeats them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ T = TypeVar("T")
 
 @contextmanager
 def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]:
-    """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`. At the
-    end a warning says why an answer did not use the index file."""
+    """A context with the open index, or the open collections, and progress on stderr.
+
+    ``build_first``: see :func:`anvil.open`. At the end a warning says why an answer did not use the index file.
+    """
     from anvil.api import open_project
 
     with (
@@ -44,7 +46,7 @@ def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]
 
 
 def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
-    """The index of a command for one folder. A warning names the folders of other collections."""
+    """The open index of a command for one folder. A warning names the folders of other collections."""
     from anvil import api
 
     opened = api.open_index(replace(request, collections=None, progress=progress))
@@ -55,48 +57,50 @@ def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
 
 
 def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
-    """The command that updates the index, with the options of ``request`` and ``more``."""
+    """The command that updates the index, with ``words``, the options of ``request``, and those in ``more``."""
     from anvil.system import installation
 
-    named = option_words(request, "docs", "index", "config", "provider", **more)
-    return installation.line([*installation.user_command(), "build", *words, *named])
+    request_words = option_words(request, "docs", "index", "config", "provider", **more)
+    return installation.line([*installation.user_command(), "build", *words, *request_words])
 
 
 def option_words(request: Any, *names: str, **more: str | None) -> list[str]:
-    """The options ``names`` of ``request`` and ``more``, those that were given, as words of a command line."""
+    """The options with these ``names`` of ``request``, and those in ``more``, as words of a command line. Options that
+    were not given are left out."""
     values = {name: getattr(request, name) for name in names} | more
     return [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """The value of an option that may be given once. (click would silently take the last of several.)"""
+    """The value of an option that may be given once. click itself takes the last of several values."""
     if len(values) > 1:
         raise click.BadParameter(f"It was given {len(values)} times. Give it once.")
     return values[0] if values else None
 
 
 def size(ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    """The bytes of a size such as 2MB."""
+    """The number of bytes of a size such as 2MB."""
     count = None if text is None else bytes_of(text)
     if text is None or count is not None:
         return count
     raise click.BadParameter(f"{text[:100]!r} is not a size. Write 500kB or 2MB.")
 
 
-def _given_once(*names: str, metavar: str, help: str) -> Callable[[F], F]:
+def _option(*names: str, metavar: str, help: str) -> Callable[[F], F]:
+    """An option that may be given once."""
     return click.option(*names, metavar=metavar, multiple=True, callback=once, help=help)
 
 
-docs = _given_once("--docs", "-d", metavar="FOLDER", help="The documentation folder (default: docs).")
-index = _given_once(
+docs = _option("--docs", "-d", metavar="FOLDER", help="The documentation folder (default: docs).")
+index = _option(
     "--index",
     "--db",
     "index",
     metavar="FILE",
     help="The index file (default: FOLDER/.anvil/index.db), or the address of a published one.",
 )
-config = _given_once("--config", "-c", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml).")
-provider = _given_once("--provider", metavar="NAME", help=f"Embedding provider: {PROVIDERS_HELP}.")
+config = _option("--config", "-c", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml).")
+provider = _option("--provider", metavar="NAME", help=f"Embedding provider: {PROVIDERS_HELP}.")
 collections = click.option(
     "--collection",
     "collections",
@@ -117,44 +121,46 @@ def top_k(default: int) -> Callable[[F], F]:
     )
 
 
-OTHER_WAYS = {
+ALTERNATIVES = {
     "folder": ("docs", "The documentation folder was given twice. Give FOLDER or --docs."),
     "site_index": ("index", "--site and --index name two indexes. Give one of them."),
 }
-"""Another parameter of a command -> the field that it gives, and the error for both."""
+"""Parameter of a command -> the field that it sets in place of the option, and the error if both are given."""
 
 
 def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Callable[[F], F]:
-    """Options that reach the command as one dataclass of this ``kind``, its argument ``given``."""
+    """Add these options to a command. It gets their values as one dataclass of this ``kind``, its argument
+    ``given``."""
 
-    def decorated(function: F) -> F:
+    def decorate(function: F) -> F:
         command = collected(kind, "given")(function)
         for option in reversed(chosen):  # click shows the option of the outermost decorator first
             command = option(command)
         return command
 
-    return decorated
+    return decorate
 
 
 def collected(kind: type[Any], argument: str) -> Callable[[F], F]:
-    """The options that have the names of fields of a dataclass reach the command as one value of it."""
+    """Collect the options whose names are those of the fields of a dataclass. The command gets one value of it, as this
+    ``argument``."""
     names = [field.name for field in fields(kind)]
 
-    def decorated(function: F) -> F:
+    def decorate(function: F) -> F:
         @functools.wraps(function)
         def command(**arguments: Any) -> Any:
-            own = {name: arguments.pop(name) for name in names if name in arguments}
-            for parameter, (name, refusal) in OTHER_WAYS.items():
-                # "anvil ingest" has a folder of its own, and no documentation
-                if name in own and (value := arguments.pop(parameter, None)) is not None:
-                    if own[name] is not None:
-                        raise click.UsageError(refusal)
-                    own[name] = value
-            return function(**arguments, **{argument: kind(**own)})
+            values = {name: arguments.pop(name) for name in names if name in arguments}
+            for parameter, (name, problem) in ALTERNATIVES.items():
+                # not for "anvil ingest", whose folder is not that of the documentation
+                if name in values and (value := arguments.pop(parameter, None)) is not None:
+                    if values[name] is not None:
+                        raise click.UsageError(problem)
+                    values[name] = value
+            return function(**arguments, **{argument: kind(**values)})
 
         return command  # type: ignore[return-value]
 
-    return decorated
+    return decorate
 
 
 COMMON = (docs, index, config, provider)
@@ -163,7 +169,7 @@ common, project = given(*COMMON), given(*PROJECT)
 
 
 def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """The index in the folder that ``--site`` names."""
+    """The path of the index in the folder that ``--site`` names."""
     folder = once(ctx, parameter, values)
     return None if folder is None else str(Path(folder, SITE_INDEX))
 
@@ -176,13 +182,13 @@ in_site = click.option(
     callback=_site_index,
     help="The folder of a built site, whose index is read: FOLDER/anvil/index.db.",
 )
-"""``--site`` of a command that reads an index: the one in the folder of a site."""
+"""``--site`` of a command that reads an index: that in the folder of a built site."""
 folder = click.argument("folder", required=False)
 """The documentation folder as an argument, ``anvil build docs``, in place of ``--docs``."""
-site = _given_once(
+site = _option(
     "--site", metavar="FOLDER", help="The folder of a built site: its HTML is indexed, whatever generator wrote it."
 )
-site_url = _given_once("--site-url", metavar="URL", help="Where the site is published; overrides what its pages say.")
+site_url = _option("--site-url", metavar="URL", help="Where the site is published; overrides what its pages say.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 
@@ -194,22 +200,25 @@ BUILT_WITH_SITE = (
 
 
 def question(function: F) -> F:
-    """A query: one argument, or several words without quotes."""
+    """Add the query as an argument, which may be several words without quotes."""
     return click.argument(
         "query", nargs=-1, required=True, metavar="QUESTION", callback=lambda ctx, parameter, words: " ".join(words)
     )(function)
 
 
 def tree(function: F) -> F:
-    """The options ``--staged`` and ``--ref``; :func:`documents` reads them."""
+    """Add the options ``--staged`` and ``--ref``, which :func:`documents` reads."""
     staged = click.option("--staged", is_flag=True, help="Read the documents as staged for the next commit.")
     ref = click.option("--ref", metavar="REV", help="Read the documents of a commit.")
     return staged(ref(function))
 
 
 def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
-    """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder, and for the
-    pages of a site. With ``docs_in_git``, the folder may be missing in the work tree, as in a sparse checkout."""
+    """The documents that ``--staged`` or ``--ref`` select, else those in the folder.
+
+    None without a folder, and for the pages of a site. With ``docs_in_git`` in the request, the folder may be missing
+    in the work tree, as in a sparse checkout.
+    """
     from anvil.documents.git_tree import CommitTree, StagedTree
 
     if staged and ref is not None:
@@ -225,14 +234,14 @@ def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | 
 
 
 def in_git(opened: Anvil, tree: bool) -> TrackedIndex:
-    """The index in git, for ``--tracked``. ``tree``: whether an option selects documents in git, which it needs."""
+    """The index in git, for ``--tracked``. ``tree``: whether an option selects documents in git, as is needed."""
     if not tree:
         raise click.UsageError("--tracked needs --staged. Give both.")
     return tracked_index(opened)
 
 
 def tracked_index(opened: Anvil) -> TrackedIndex:
-    """The index in git. Raises :class:`SourceError` when it is in no repository, or is published."""
+    """The index in git. Raises :class:`SourceError` if it is not in a repository, or is published."""
     from anvil.errors import SourceError
     from anvil.git.tracked_file import TrackedIndex
 
@@ -242,15 +251,17 @@ def tracked_index(opened: Anvil) -> TrackedIndex:
 
 
 def warn_of_unrun_plugin(opened: Anvil) -> None:
-    """Print a warning where the project's MkDocs plugin does not run, because Zensical builds the site."""
+    """Print a warning if the project's MkDocs plugin does not run, because Zensical builds the site."""
     unrun = registry.part("unrun plugin")(opened.folder) if opened.folder is not None else None
     if unrun is not None:
         output.warn(f"{unrun.text} Run: {unrun.command}")
 
 
 def each_own(request: OpenRequest, progress: Progress = silent) -> Iterator[tuple[str | None, Anvil]]:
-    """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
-    are not several. Raises :class:`ConfigError` when none is built here."""
+    """(name, open index) for each chosen collection that is built here, one after the other.
+
+    The name is None if there are not several. Raises :class:`ConfigError` if none is built here.
+    """
     from anvil.api import open_project
 
     with open_project(replace(request, progress=progress)) as project:
@@ -267,8 +278,10 @@ def each_own(request: OpenRequest, progress: Progress = silent) -> Iterator[tupl
 def for_each_own(
     call: Callable[[Anvil], T], request: OpenRequest, progress: Progress = silent
 ) -> Iterator[tuple[str | None, T | AnvilError]]:
-    """(name, what ``call`` returns) of each index of :func:`each_own`. Where there are several, an error of one is
-    printed, stands in place of its result, and the others follow."""
+    """(name, result of ``call``) for each index of :func:`each_own`.
+
+    If there are several and one fails, its error is printed and takes the place of its result. The others follow.
+    """
     for label, own in each_own(request, progress):
         if label is None:
             yield None, call(own)
@@ -281,20 +294,20 @@ def for_each_own(
 
 
 def print_each(outcomes: Sequence[tuple[str | None, T | AnvilError]], value: Callable[[T], Any]) -> None:
-    """Print outcomes of :func:`for_each_own` as JSON: the value; of several, a list with the name of each, and with the
-    error of one that failed."""
+    """Print outcomes of :func:`for_each_own` as JSON: the ``value`` of one result, or a list of several, each with its
+    collection. An outcome that is an error has its message."""
     from anvil.formats.data_formats import plain
 
     values = [
-        (label, {"error": str(each)} if isinstance(each, AnvilError) else plain(value(each)))
-        for label, each in outcomes
+        (label, {"error": str(outcome)} if isinstance(outcome, AnvilError) else plain(value(outcome)))
+        for label, outcome in outcomes
     ]
-    several = {"collections": [{"collection": label, **each} for label, each in values]}
+    several = {"collections": [{"collection": label, **fields} for label, fields in values]}
     output.print_json(values[0][1] if values[0][0] is None else several)
 
 
 def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
-    """How to update the index file: ``before`` and the command ``build``, or :data:`BUILT_WITH_SITE`."""
+    """Advice on how to update the index file: ``before`` and the command ``build``, or :data:`BUILT_WITH_SITE`."""
     from anvil.index_file import connection
 
     return BUILT_WITH_SITE if connection.is_marked_as_site(index) else f"{before}{build}"

@@ -1,7 +1,7 @@
 """The output of the commands: JSON for scripts, lines for people, colours and a progress bar on a terminal.
 
-Commands print with :func:`say`, which removes terminal control sequences that documents may contain. Every start
-imports this module, so a function imports here what only it needs.
+Commands print with :func:`say`, which removes control sequences of terminals, since documents may contain them. Every
+start imports this module, so functions import modules that only they need themselves.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 SGR = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
-"""Colours and weights -> their SGR codes."""
-_SECRET = os.urandom(8).hex()  # a document cannot contain such a mark: it cannot know the number
+"""Name of a colour or weight -> its SGR code."""
+_SECRET = os.urandom(8).hex()  # no document can contain a mark of :func:`style`, because it cannot know this number
 _MARK = re.compile(f"\ue000{_SECRET}([0-9;]*)\ue001")
 COMMAND_LINE_WORDING = {
     "Use list_pages to discover available pages.": "'anvil list' names the pages.",
@@ -42,31 +42,32 @@ COMMAND_LINE_WORDING = {
     "query parameter is required": "The question is empty. Write it after the command.",
     "pattern parameter is required": "The pattern is empty. Write it after the command.",
 }
-"""Parts of error messages for agents -> the same for the command line."""
+"""Part of an error message for agents -> its wording for the command line."""
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print text. On a terminal, control characters are replaced, except the colours of :func:`style`.
 
-    When the reader has closed the pipe, as ``| head`` does, the rest is dropped: the command ends as it would have.
+    If the reader has closed the pipe, as ``| head`` does, later output is dropped, and the command ends as usual.
     """
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():
         text = without_control(text)
     try:
-        click.echo(_MARK.sub("\x1b[\\1m", text), err=err, nl=nl, color=True)  # unchanged in a pipe, too
+        # color=True: click would remove control sequences of documents in a pipe, and a pipe gets them unchanged
+        click.echo(_MARK.sub("\x1b[\\1m", text), err=err, nl=nl, color=True)
     except BrokenPipeError:
         discard(stream)
 
 
 def discard(stream: TextIO) -> None:
-    """Drop what is written to ``stream`` from now on, also what is still in its buffer."""
+    """Drop all later output to ``stream``, and output that is still in its buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def style(text: str, *names: str) -> str:
-    """Text with colours and weights of :data:`SGR`, for :func:`say`; the text itself unless stdout is a terminal that
-    shows colours, without NO_COLOR."""
+    """Text with colours and weights of :data:`SGR`, for :func:`say`. It is the text itself if stdout is no terminal
+    that shows colours, and with NO_COLOR."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     codes = ";".join(SGR[name] for name in names)
@@ -83,16 +84,16 @@ def in_commands(message: str) -> str:
 def with_relative_paths(text: str) -> str:
     """Text in which paths below the working folder are relative to it."""
     try:
-        here = os.getcwd()
+        working_folder = os.getcwd()
     except OSError:  # it was removed
         return text
-    if os.path.dirname(here) == here:  # the root: every absolute path is below it
+    if os.path.dirname(working_folder) == working_folder:  # the root, which all absolute paths are below
         return text
-    return re.sub(rf"(?<![^\s'\"(=]){re.escape(here + os.sep)}(?=[^\s'\"])", "", text)
+    return re.sub(rf"(?<![^\s'\"(=]){re.escape(working_folder + os.sep)}(?=[^\s'\"])", "", text)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, in the field names of the tool contracts."""
+    """Print one JSON document. Its fields have the names that they have in the results of tools."""
     import json
 
     from anvil.formats.data_formats import plain
@@ -101,7 +102,7 @@ def print_json(value: Any) -> None:
 
 
 def say_lines(text: str) -> None:
-    """Print the lines of a passage that are not blank, as the search commands quote it."""
+    """Print the lines of a passage that are not blank, as the search commands show them."""
     for line in text.splitlines():
         if line.strip():
             say(f"   | {line}")
@@ -113,7 +114,7 @@ def warn(message: str) -> None:
 
 
 def write_file(path: str, text: str, option: str) -> None:
-    """Write a file that an option names. Raises :class:`ConfigError` where that is not possible."""
+    """Write a file that an option names. Raises :class:`ConfigError` if that is not possible."""
     from anvil.errors import ConfigError
 
     try:
@@ -135,7 +136,8 @@ def relative(path: str | Path) -> str:
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Progress]:
-    """Progress on stderr: a bar on a terminal, else a new line every five seconds. Short work shows neither."""
+    """A context with progress on stderr: a bar on a terminal, else a line every five seconds. Short work has
+    neither."""
     if quiet:
         from anvil.values import silent
 
@@ -153,11 +155,11 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
 
 
 BAR_DELAY_S = 0.5
-"""Time after which a progress bar is drawn: shorter work needs none."""
+"""Time after which a progress bar is drawn."""
 
 
 class _Bar:
-    """A progress bar, with the stage before it. A stage begins with an empty one."""
+    """A progress bar with the name of the stage before it. Each stage begins with an empty bar."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -165,7 +167,7 @@ class _Bar:
         self._bar: Any = None
 
     def stop(self) -> None:
-        """Take the bar away, and show the cursor again."""
+        """Remove the bar, and show the cursor again."""
         if self._bar is not None:
             click.echo("\r\x1b[K\x1b[?25h", err=True, nl=False, color=True)
 
@@ -173,18 +175,19 @@ class _Bar:
         if time.monotonic() - self._start < BAR_DELAY_S:
             return
         if self._bar is None or stage != self._stage:
-            self.stop()  # the bar before may be longer
+            self.stop()  # the last bar may be longer than the new one
             self._stage = stage
             label = with_relative_paths(stage)
             self._bar = click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True)
-            self._bar.render_progress()  # an update by nothing draws nothing, and a first batch may take a minute
+            # An update by zero steps draws nothing, and the first batch of a stage may take a minute.
+            self._bar.render_progress()
         self._bar.length, self._bar.finished = total, False
         self._bar.update(done - self._bar.pos)
 
 
 OK = 0
-"""Done."""
+"""Exit code: done."""
 NO = 1
-"""The answer is no: stale, refused, different."""
+"""Exit code: the answer is no, such as stale, refused or different."""
 ERROR = 2
-"""It could not be done: an error, or wrong arguments."""
+"""Exit code: an error, or wrong arguments."""

@@ -1,5 +1,4 @@
-"""``anvil list`` and ``anvil show``, and paths of pages as people type them: from the docs folder, as
-search prints them, with a line, or only their end."""
+"""``anvil list`` and ``anvil show``; and how paths of pages that people type are found, and printed."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
 
 LINE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?")
-"""A path with a line, or with a line and a column."""
+"""A path with a line, or with a line and a column, as search and grep print it."""
 
 
 @click.command("list", epilog="Example: anvil list guides")
@@ -79,10 +78,10 @@ def show_command(given: OpenRequest, children: bool, as_json: bool, page: str) -
 
 
 def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
-    """Like :func:`place`, after the index that has the page.
+    """The index that has a page, and the page, heading and line as of :func:`place`.
 
-    With several collections, ``COLLECTION:PAGE`` names one. Without it, the page is of the only collection that has it;
-    a path that fits in several is an error, which names them. Raises :class:`NotFound`.
+    With several collections, ``COLLECTION:PAGE`` names one. Without a name, one collection must have such a page.
+    Raises :class:`NotFound` if none has it, and if several have it; then it names these.
     """
     if not opened.is_several:
         return opened, *place(opened, typed)
@@ -95,7 +94,8 @@ def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
     for member in opened.selected():
         with contextlib.suppress(NotFound):
             places.append((member, place(opened.alone(member), typed)))
-    places = [each for each in places if typed.startswith(each[1][0])] or places  # not only their ends
+    # pages with the whole path go before pages whose path only ends with it
+    places = [(member, found) for member, found in places if typed.startswith(found[0])] or places
     if len(places) == 1:
         member, place_there = places[0]
         return opened.alone(member), *place_there
@@ -108,19 +108,19 @@ def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
 
 
 def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
-    """The page, heading and line of ``PAGE``, ``PAGE#HEADING`` or ``PAGE:LINE``; "" and 0 for those not given.
+    """The page, heading and line of ``PAGE``, ``PAGE#HEADING`` or ``PAGE:LINE``; "" and 0 if they are not given.
 
     ``PAGE`` is a path in the docs folder, a path to it from the working folder, or the end of a path that only one
     page has. File names and headings may contain ``#``: the longest beginning that is a page counts.
     Raises :class:`NotFound`, with the closest pages.
     """
     paths = [page.file_path for page in opened.list_pages().pages]
-    known = frozenset(paths)
+    pages_by_path = frozenset(paths)
     splits = list(_splits(typed))
-    # whole paths go before ends of paths: else `guide.md` would mean `old/guide.md`, too, and be refused
+    # Whole paths go before ends of paths. Else `guide.md` would also mean `old/guide.md`, and be an error.
     for path, heading in splits:
         for form, line in _forms(opened, path):
-            if form in known:
+            if form in pages_by_path:
                 return form, heading, line
     for path, heading in reversed(splits):
         for form, line in _forms(opened, path):
@@ -131,25 +131,25 @@ def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
 
 
 def section_at(opened: Anvil, page: str, line: int) -> str:
-    """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one.
-    Raises :class:`NotFound` for a line behind the page's end."""
+    """The breadcrumb of the section with a line of a page. For a line before all sections it is the first one. Raises
+    :class:`NotFound` for a line after the end of the page."""
     sections = opened.outline(page).sections
     if not sections:
         raise NotFound(f"{page} is empty: it has no section at line {line}. Edit it, or show another page.")
-    last = max((each.end_line or 0 for each in sections), default=0)
-    if not last:
+    last_line = max(section.end_line or 0 for section in sections)
+    if not last_line:
         raise NotFound(f"No line of {page} is known: it has no source file. Name a heading: {page}#HEADING.")
-    if line > last:
+    if line > last_line:
         raise NotFound(
-            f"{page} ends at line {last}: it has no line {line}. Search again, if the page was edited since."
+            f"{page} ends at line {last_line}: it has no line {line}. Search again, if the page was edited since."
         )
-    begun = [section for section in sections if section.start_line is not None and section.start_line <= line]
-    return max(begun, key=lambda section: section.start_line or 0, default=sections[0]).heading_path
+    before = [section for section in sections if section.start_line is not None and section.start_line <= line]
+    return max(before, key=lambda section: section.start_line or 0, default=sections[0]).heading_path
 
 
 def glob(opened: Anvil, typed: str) -> str:
-    """A page, a folder or a glob over paths in the docs folder. If it begins with that folder, as results do, that part
-    is removed."""
+    """A page, a folder or a glob over paths in the docs folder. It may also begin with the docs folder, as printed
+    results do, and have a line: these are removed."""
     line = LINE.fullmatch(typed)
     texts = (typed, line["path"]) if line else (typed,)
     for member in opened.selected():
@@ -162,7 +162,7 @@ def glob(opened: Anvil, typed: str) -> str:
 
 
 def folder(opened: Anvil, typed: str) -> str:
-    """A folder as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` when no page is in it."""
+    """A folder in the form of :meth:`Anvil.list_pages`. Raises :class:`NotFound` if no page is in it."""
     for form in (typed, *(_below(member.docs_root, typed) for member in opened.selected())):
         if form is not None and opened.list_pages(form).pages:
             return form
@@ -172,23 +172,22 @@ def folder(opened: Anvil, typed: str) -> str:
 
 
 def folders(opened: Anvil) -> dict[str | None, str]:
-    """Collection -> its folder from the working folder; None is the only index where there are not several.
-
-    Collections without a folder are left out.
-    """
+    """Label of a collection -> the path of its folder from the working folder. If there is one index only, its key is
+    None. Collections without a folder are left out."""
     if not opened.is_several:
         return {None: _from_here(opened.docs_root) if opened.docs_root else ""}
     return {member.label: _from_here(member.docs_root) for member in opened.members if member.docs_root}
 
 
-def _from_here(root: Path) -> str:
-    """A folder from the working folder; "" for that one."""
-    here = os.path.relpath(root)
-    return "" if here == os.curdir else here
+def _from_here(folder: Path) -> str:
+    """The path of a folder from the working folder; "" for the working folder itself."""
+    path = os.path.relpath(folder)
+    return "" if path == os.curdir else path
 
 
 def shown(folders: Mapping[str | None, str], path: str, collection: str | None, version: str | None) -> str:
-    """A page as people open it: its path from the working folder; ``COLLECTION:PATH`` where it is no file here."""
+    """The path of a page from the working folder, so that people can open it. If it is no file here, it is
+    ``COLLECTION:PATH``. ``folders``: see :func:`folders`."""
     folder = folders.get(None if collection is None else labelled(collection, version))
     return address(path, collection, version) if folder is None else os.path.join(folder, path)
 
@@ -202,18 +201,18 @@ def _splits(typed: str) -> Iterator[tuple[str, str]]:
 
 
 def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
-    """Each path in the docs folder that the text may mean, with its line number or 0."""
+    """(path in the docs folder, line or 0) for each meaning that the text may have."""
     line = LINE.fullmatch(path)
     for text, number in [(path, 0), *([(line["path"], int(line["line"]))] if line else [])]:
         yield text, number
-        with contextlib.suppress(NotFound):  # as a path in the docs folder, it would be outside of it
+        with contextlib.suppress(NotFound):  # raised for a path that leads out of the docs folder
             yield pages.normalize_path(text.replace(os.sep, "/"), opened.docs_root), number
         if (below := _below(opened.docs_root, text)) is not None:
             yield below, number
 
 
 def _below(docs_root: Path | None, typed: str) -> str | None:
-    """A path from the working folder as one from the docs folder; None if it is not below the docs folder."""
+    """The path from the docs folder, for a path from the working folder; None if it is not below the docs folder."""
     if docs_root is None or "\0" in typed:
         return None
     absolute = os.path.abspath(typed)
@@ -225,12 +224,13 @@ def _below(docs_root: Path | None, typed: str) -> str | None:
 
 
 def _ends_with(path: str, typed: str) -> bool:
-    """Whether a page's path, with or without its suffix, is or ends with the text."""
+    """Whether the path of a page, with or without its suffix, is the text or ends with it."""
     if not typed:
         return False
     bare = path.rpartition(".")[0] or path
     return any(name == typed or name.endswith(f"/{typed}") for name in (path, bare))
 
 
-def _closest(typed: str, known: list[str]) -> str:
-    return closest_note(closest_paths(typed, known, [path for path in known if _ends_with(path, typed)]))
+def _closest(typed: str, paths: list[str]) -> str:
+    """A sentence with the closest paths, to be added to a message; "" without any."""
+    return closest_note(closest_paths(typed, paths, [path for path in paths if _ends_with(path, typed)]))

@@ -1,6 +1,6 @@
-"""The ``anvil`` program: finds the command, runs it, and turns an exception into a message and an exit code.
+"""The ``anvil`` program: it finds the command, runs it, and turns an exception into a message and an exit code.
 
-A command is a module, imported when it is called.
+The module of a command is imported when the command is called.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from anvil.wording import closest_names
 
 DEFAULT_DOCS = "docs"
 OLDER_CONFIG = "anvil.config.json"
-"""What older versions of Anvil read. Only 'anvil init' uses it: it becomes ``anvil.toml``."""
+"""The configuration of older versions of Anvil. 'anvil init' converts it to ``anvil.toml``, and nothing else reads
+it."""
 
 
 class SuggestingGroup(click.Group):
-    """A group of commands that suggests the closest names for one that does not exist. Its help has the whole first
-    sentence of each command: click cuts it after 45 characters."""
+    """A group of commands that suggests the closest names for a command that does not exist.
+
+    Its help has the whole first sentence of each command, which click would cut after 45 characters.
+    """
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -54,20 +57,20 @@ class SuggestingGroup(click.Group):
 MAX_SUMMARY_CHARS = 150
 """Characters of a command's summary in the help of its group."""
 COMPLETION = "_ANVIL_COMPLETE"
-"""The variable with which a shell asks for completions."""
+"""The environment variable with which a shell asks for completions."""
 PATHS = ("FOLDER", "FILE", "FOLDER|FILE|URL", "[FILE]", "PATH", "SOURCE", "DOCUMENT", "A", "B")
-"""How the help names parameters that are paths."""
+"""The names in the help of parameters that are paths."""
 UNEXPECTED_ADVICE = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
 
 OLDER_OPTIONS = {
     **dict.fromkeys(("--docs", "-d", "--db", "--index", "--config", "-c", "--log-level"), 1),
     "--no-watch": 0,
 }
-"""Options that may come before a command or without one (``anvil --docs docs``) -> how many words follow each."""
+"""Option that may come before a command or without one (``anvil --docs docs``) -> the number of words of its value."""
 
 
 class LazyGroup(SuggestingGroup):
-    """A group that imports a command when it is called: a start imports only what that command needs."""
+    """A group that imports a command when it is called, so that a start imports only what this command needs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, entry in COMMANDS.items() if entry.group]
@@ -91,7 +94,7 @@ class LazyGroup(SuggestingGroup):
 
 
 def _complete_paths(command: click.Command) -> None:
-    """Let the shell complete files and folders where a parameter is one."""
+    """Let the shell complete files and folders for parameters that are paths."""
     for own in command.commands.values() if isinstance(command, click.Group) else ():
         _complete_paths(own)
     for parameter in command.params:
@@ -110,6 +113,7 @@ def group() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the program and exit. ``arguments``: those of the process if None."""
     for name in ("stdout", "stderr"):  # None if it was closed, and without a console on Windows
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_WRONLY)
@@ -119,33 +123,34 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             _configure_encoding(stream)
     _end_at_signals()
     code = run(sys.argv[1:] if arguments is None else arguments)
-    gc.freeze()  # else the interpreter looks for garbage among all objects before it ends: a tenth of a short build
+    gc.freeze()  # At its end the interpreter looks for garbage in all objects, which takes a tenth of a short build.
     sys.exit(code)
 
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, which is 128 + SIGINT as in shells."""
 CLEANUP_S = 1.0
 """Seconds after a Ctrl-C in which another one is ignored."""
 
 
 def _end_at_signals() -> None:
-    """Raise :class:`KeyboardInterrupt` at the first Ctrl-C, and :class:`SystemExit` at SIGTERM, as of a CI job that is
-    cancelled: so no lock and no half of an index stay.
+    """Raise :class:`KeyboardInterrupt` at the first Ctrl-C, and :class:`SystemExit` at SIGTERM, as a CI job gets when
+    it is cancelled. So locks and scratch files are removed.
 
-    Another one would interrupt the cleanup, with tracebacks and threads that abort the process. It is ignored at first,
-    since ``timeout`` signals twice, and later ends the process.
+    A second signal would interrupt this cleanup, with tracebacks and threads that abort the process. It is ignored for
+    :data:`CLEANUP_S`, since ``timeout`` signals twice. After that it ends the process at once.
     """
-    interrupts: list[float] = []
+    signal_times: list[float] = []
 
     def on_signal(number: int, frame: object) -> None:
-        interrupts.append(time.monotonic())
-        if len(interrupts) == 1:
+        signal_times.append(time.monotonic())
+        if len(signal_times) == 1:
             raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
-        if interrupts[-1] - interrupts[0] > CLEANUP_S:
+        if signal_times[-1] - signal_times[0] > CLEANUP_S:
             os._exit(INTERRUPTED)
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a job of a shell
+    # A signal with another handler is left alone, such as one that a shell lets its background jobs ignore.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, on_signal)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, on_signal)
@@ -153,10 +158,10 @@ def _end_at_signals() -> None:
 
 def _configure_encoding(stream: io.TextIOWrapper) -> None:
     """Write UTF-8 to files and pipes, unless PYTHONIOENCODING names another encoding. On Windows the default is a code
-    page without many of the characters that documents use. A character that the encoding lacks is written as ``?``.
+    page that lacks many characters of documents. A character that the encoding lacks is written as ``?``.
     """
-    chosen = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
-    if not chosen and not stream.isatty():
+    encoding = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
+    if not encoding and not stream.isatty():
         stream.reconfigure(encoding="utf-8", errors=stream.errors)
     keeps_bytes = stream.errors == "surrogateescape" and codecs.lookup(stream.encoding).name == "utf-8"
     if stream.errors in ("strict", "surrogateescape") and not keeps_bytes:
@@ -164,12 +169,12 @@ def _configure_encoding(stream: io.TextIOWrapper) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line and return the exit code. An error is a message on stderr; ``--debug`` adds the traceback.
+    """Run the command line and return the exit code. An error is a message on stderr. ``--debug`` adds the traceback.
 
-    Without arguments it prints the help on a terminal, and runs ``serve`` elsewhere: then a client's configuration can
-    be just ``anvil``.
+    Without arguments it prints the help on a terminal. Elsewhere it runs ``serve``, so that the command in a client's
+    configuration may be just ``anvil``.
     """
-    end = arguments.index("--") if "--" in arguments else len(arguments)  # after it, nothing is an option
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # words after "--" are no options
     debug = "--debug" in arguments[:end]
     words = [word for word in arguments[:end] if word != "--debug"] + arguments[end:]
     try:
@@ -186,18 +191,17 @@ def run(arguments: list[str]) -> int:
             output.say(f"To search for it, write: {error.ctx.command_path} -- {error.option_name}", err=True)
         return ERROR
     except BrokenPipeError:
-        output.discard(sys.stdout)  # flushing the rest at exit would fail
+        output.discard(sys.stdout)  # else Python fails at exit, when it writes what is left in the buffer
         return OK
     except Exception as error:
         if debug:
             import traceback
 
             output.say(traceback.format_exc(), err=True, nl=False)
-        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd() names none
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # raised by os.getcwd()
             output.warn("The working folder was removed. Go to another folder, and try again.")
             return ERROR
         if isinstance(error, PermissionError) and error.filename is not None:
-            # Any path that is looked at may be in a folder of another user.
             output.warn(f"{error.filename}: {error.strerror}. Give yourself the right to use it, or name another path.")
             return ERROR
         details = "" if isinstance(error, AnvilError) else f" ({type(error).__name__}). {UNEXPECTED_ADVICE}"
@@ -213,7 +217,7 @@ def _takes_text(context: click.Context | None) -> TypeGuard[click.Context]:
 
 
 def _warn_of_older_config(words: Sequence[str]) -> None:
-    """Warn that an older configuration is not read, unless there is a current one too. It is looked for in the folders
+    """Warn that an older configuration is not read, unless there is a current one, too. It is searched in the folders
     that the command names."""
     if not words or words[0] in ("init", "--help", "-h", "--version", "-v"):
         return
@@ -229,13 +233,14 @@ def _warn_of_older_config(words: Sequence[str]) -> None:
 
 
 def older_config_file(folders: Iterable[str]) -> str | None:
-    """An older configuration: in the working folder, or else in the first of ``folders`` that has one."""
+    """The older configuration in the working folder, or else in the first of ``folders`` that has one; None without
+    one."""
     names = (OLDER_CONFIG, *(os.path.join(folder, OLDER_CONFIG) for folder in folders))
     return next(filter(os.path.isfile, names), None)
 
 
 def _with_command(words: list[str]) -> list[str]:
-    """The arguments with the command first: options move behind it; without a command it is ``serve``."""
+    """The arguments with the command first. Options before it move behind it. Without a command, it is ``serve``."""
     if not words:
         return ["--help" if sys.stdin is None or sys.stdin.isatty() else "serve"]
     end = 0
@@ -243,5 +248,6 @@ def _with_command(words: list[str]) -> list[str]:
         end += 1 + (OLDER_OPTIONS[option] if option == words[end] else 0)
     if not end:
         return words
-    rest = words[end:]
-    return [rest[0], *words[:end], *rest[1:]] if rest and rest[0] in COMMANDS else ["serve", *words]
+    if end == len(words) or words[end] not in COMMANDS:
+        return ["serve", *words]
+    return [words[end], *words[:end], *words[end + 1 :]]

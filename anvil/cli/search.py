@@ -1,4 +1,4 @@
-"""``anvil search``, and ``anvil docs``, which asks Anvil's own documentation."""
+"""``anvil search``, its output, and ``anvil docs``, which searches Anvil's own documentation."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from anvil.search.result_texts import SectionSpan
 
 MAX_PASSAGE_CHARS = 400
-"""Characters of a result's text that are printed: five lines of a terminal with 80 columns."""
+"""Characters of a result's text that are printed, which are five lines of a terminal with 80 columns."""
 WHOLE = 10**9
-"""A budget in characters that cuts nothing."""
+"""A budget in characters that is larger than any text, so that no text is cut."""
 BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 
 
@@ -66,7 +66,7 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
         if search.language is not None and opened.is_several:
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
         if search.max_chars is None and not as_json:
-            search = replace(search, max_chars=WHOLE)  # the lines to print are chosen below
+            search = replace(search, max_chars=WHOLE)  # _hit() chooses the lines to print
         explained = queries.answer(opened, search)
         result = explained.result
         build = options.build_command(given)
@@ -77,7 +77,8 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
             advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
         folders = pages.folders(opened)
         provisional, caches = opened.provisional, opened.config.embedding.cache
-        notes = [note for note in result.freshness.notes if note not in opened.refused]  # those are printed anyway
+        # notes that are in opened.refused are printed when it is closed
+        notes = [note for note in result.freshness.notes if note not in opened.refused]
     if as_json:
         output.print_json(result)
     else:
@@ -92,7 +93,7 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
                 for _, report in options.for_each_own(lambda own: own.index(), given, progress):
                     for reason in report.reasons if isinstance(report, BuildReport) else ():
                         output.warn(reason)
-            except BuildError as error:  # the question is answered all the same
+            except BuildError as error:  # a warning only, since the question is answered
                 output.warn(str(error))
     return NO if search.min_confidence is not None and not result.results else OK
 
@@ -105,18 +106,19 @@ def _print(
     folders: Mapping[str | None, str],
     advice: str,
 ) -> None:
+    """Print the result of a search for people. ``advice``: how to update an index that differs from the documents."""
     for note in notes:
         output.warn(note)
     if difference := result.freshness.difference:
         output.warn(f"{difference}{advice}")
-    if not result.total_chunks and search.filters_pages:  # a note says which filter no page fits
+    if not result.total_chunks and search.filters_pages:  # a note says that no page fits the filter
         return
     output.say(rendered(result, spans, search.query, folders), nl=False)
 
 
 def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, folders: Mapping[str | None, str]) -> str:
-    """The results as text: place, score, confidence, breadcrumb, and the passage that matches best. ``folders``: see
-    :func:`anvil.cli.pages.folders`."""
+    """The results as text, each with path and line, score, confidence, breadcrumb, and the passage that matches best.
+    ``folders``: see :func:`anvil.cli.pages.folders`."""
     if not result.results:
         empty = "" if result.total_chunks else " No page is indexed: 'anvil doctor' says why."
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.{empty}\n"
@@ -135,9 +137,9 @@ def _hit(number: int, hit: Hit, span: SectionSpan, sought: Sought, folders: Mapp
     marked = highlighting.highlight(part.of(section), sought.stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
-    likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
-    source = f"  {labelled(hit.collection, hit.version)}" if hit.collection else ""
-    head = f"{number}. {output.style(location, 'cyan')}  {hit.score:.3f}{likely}{source}"
+    confidence = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
+    collection = f"  {labelled(hit.collection, hit.version)}" if hit.collection else ""
+    head = f"{number}. {output.style(location, 'cyan')}  {hit.score:.3f}{confidence}{collection}"
     return "\n".join([head, f"   {full_heading(hit.title, hit.metadata.heading_path)}", *url, *lines]) + "\n"
 
 
@@ -159,7 +161,8 @@ def docs_command(top_k: int, as_json: bool, query: str) -> None:
 
 
 def _own_documentation(progress: Progress) -> Anvil:
-    """The index that a released package carries; else one of the pages, kept in the user's cache."""
+    """The open index that a released package has. Without it, one of the pages is built and kept in the user's
+    cache."""
     import anvil
     from anvil.errors import ArtifactMissing
     from anvil.settings.schema import Config
@@ -174,9 +177,9 @@ def _own_documentation(progress: Progress) -> Anvil:
             f"Install it again: {installation.line(installation.reinstall(installation.DISTRIBUTION))}"
         )
     index = safe_files.user_cache() / "own-docs" / "index.db"
-    with suppress(OSError):  # such as a read-only file system: see below
+    with suppress(OSError):  # such as for a read-only file system; then index() fails below
         safe_files.make_folder(index.parent)
     opened = anvil.open(docs, index, config=Config(), progress=progress)
-    with suppress(BuildError):  # the answer is from the pages then, and has a note
-        opened.index()  # also in place of one that is damaged, or of an Anvil with another format
+    with suppress(BuildError):  # then the answer comes from the pages, and has a note
+        opened.index()  # replaces one that is damaged or of another format, too
     return opened

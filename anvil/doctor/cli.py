@@ -1,7 +1,7 @@
-"""``anvil doctor``: the examinations in order, and their report.
+"""``anvil doctor``: the order of the examinations, and their report.
 
-An error of Anvil that an examination raises is a finding, too, and does not end the others. None uses the network, and
-none writes more than a temporary file.
+If an examination raises an exception, that is a finding, too, and the others go on. Examinations do not use the
+network, and write nothing but a temporary file.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ EXAMINATIONS: dict[str, Examination] = {
     **project_parts.EXAMINATIONS,
     **integrations.EXAMINATIONS,
 }
-"""Subject -> examination, in the order of the report: what a check depends on is checked before it."""
+"""Subject -> examination, in the order of the report. An examination comes after those that it depends on."""
 
 
 def examine(project: ExaminedProject) -> Iterator[Finding]:
-    """All findings, as they are made. An examination that raises becomes a finding of its own."""
+    """The findings, as they are made. An exception of an examination becomes a finding."""
     for subject, examination in EXAMINATIONS.items():
         try:
             for finding in examination(project):
                 yield finding._replace(subject=subject)
         except AnvilError as error:
             yield Finding("wrong", str(error), subject=subject)
-        except Exception as error:  # a later examination may find the cause
+        except Exception as error:  # the next examinations may find the cause
             text = f"This could not be examined ({type(error).__name__}: {error})."
             yield Finding("unseen", text, subject=subject)
 
@@ -59,18 +59,18 @@ def command(given: OpenRequest, as_json: bool) -> int:
     for finding in examine(examined_project(given)):
         findings.append(finding)
         if not as_json:
-            output.say(_rendered(finding, indent))
+            output.say(_render(finding, indent))
     verdict = max((finding.verdict for finding in findings), key=[*EXIT_CODES].index)
     if as_json:
-        listed = [{"subject": finding.subject, **finding._asdict()} for finding in findings]
-        output.print_json({"verdict": verdict, "findings": listed})
+        as_dicts = [{"subject": finding.subject, **finding._asdict()} for finding in findings]  # the subject first
+        output.print_json({"verdict": verdict, "findings": as_dicts})
     else:
         output.say(f"\n{_summary(findings)}")
     return EXIT_CODES[verdict]
 
 
-def _rendered(finding: Finding, indent: int) -> str:
-    """A finding as lines: verdict, subject and wrapped text, then its command on one line."""
+def _render(finding: Finding, indent: int) -> str:
+    """A finding as lines: verdict, subject and wrapped text, then its command on a line of its own."""
     width = min(shutil.get_terminal_size((MAX_WIDTH, 0)).columns, MAX_WIDTH)
     lines = textwrap.wrap(finding.text, max(width - indent, 30), break_long_words=False, break_on_hyphens=False)
     space = " " * indent

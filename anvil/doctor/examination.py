@@ -1,4 +1,4 @@
-"""The project that is examined, as the options and the configuration name it, and a finding about it."""
+"""The project that ``anvil doctor`` examines, as options and configuration name it, and a finding about it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 Verdict = Literal["ok", "note", "unseen", "wrong"]
-"""From best to worst. ``note``: nothing is broken. ``unseen``: the examination could not be made."""
+"""The verdicts from best to worst. ``note``: nothing is broken. ``unseen``: the examination was not possible."""
 
 
 class Finding(NamedTuple):
     """The result of one examination.
 
-    ``text``: a sentence or two for people, without secrets. ``fix``: a shell command for the folder of the examination,
-    after which the finding is ``ok``, or which installs something optional; None when nothing has to be done or no
-    command can do it. ``subject``: a word or two; empty until it is in the report.
+    ``text``: a sentence or two for people, without secrets. ``fix``: a shell command for the folder of the examination.
+    After it the finding is ``ok``, or it installs something optional. None if nothing is to be done, or no command can
+    do it. ``subject``: the key of the examination; empty until :func:`anvil.doctor.cli.examine` sets it.
     """
 
     verdict: Verdict
@@ -42,13 +42,13 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class ExaminedProject:
-    """A project. ``given``: the options that named it; printed commands repeat them."""
+    """A project. ``given``: option -> value, of the options that named it. Printed commands repeat them."""
 
     config: Config
     base: Path
-    """The folder of the configuration file; without one the working folder."""
+    """The folder of the configuration file, or without one the working folder."""
     problem: str | None = None
-    """Why the configuration could not be read; then :attr:`config` holds the defaults."""
+    """The reason why the configuration could not be read. Then :attr:`config` has the defaults."""
     given: Mapping[str, str] = field(default_factory=dict)
     other_folders: tuple[str, ...] = ()
     """The folders of further collections, which are not examined."""
@@ -60,7 +60,7 @@ class ExaminedProject:
 
     @property
     def index(self) -> Path:
-        """The index file, which may not exist; of a published index, the file in the cache.
+        """The index file, which may not exist. For a published index it is the file in the cache.
 
         Raises :class:`ConfigError` for an index :attr:`in_milvus`, which is not a file.
         """
@@ -83,7 +83,7 @@ class ExaminedProject:
 
     @property
     def has_index(self) -> bool:
-        """Whether there is an index; one in Milvus is assumed to exist."""
+        """Whether there is an index. One in Milvus is assumed to exist, as the network is not used."""
         return self.in_milvus or self.index.exists()
 
     @cached_property
@@ -94,30 +94,31 @@ class ExaminedProject:
         return WorkingTree(self.folder, self.config.source)
 
     def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
-        """The command line of this ``anvil`` with ``words`` and with those of ``options`` that were given; a secret in
-        them is masked."""
-        named = [word for option in options if option in self.given for word in (option, _shown(self.given[option]))]
-        return installation.line([*installation.own_command(), *words, *named])
+        """The command line of this ``anvil`` with ``words``, and with those of ``options`` that were given. A secret in
+        an address is masked."""
+        chosen = [option for option in options if option in self.given]
+        option_words = [word for option in chosen for word in (option, _without_secret(self.given[option]))]
+        return installation.line([*installation.own_command(), *words, *option_words])
 
     def build(self, *words: str) -> str:
         return self.anvil("build", *words, options=("--docs", "--index", "--config", "--provider"))
 
     def at(self, folder: Path, command: str) -> str:
-        """A command that has to run in another folder."""
+        """A command that runs in ``folder``, for the working folder."""
         return command if folder == Path.cwd() else f"{installation.line(['cd', str(folder)])} && {command}"
 
 
 Examination = Callable[[ExaminedProject], Iterator[Finding]]
-"""It is in the dict ``EXAMINATIONS`` of its module, under the subject of its findings."""
+"""An examination of the project. The dict ``EXAMINATIONS`` of its module has it under the subject of its findings."""
 
 
-def _shown(value: str) -> str:
+def _without_secret(value: str) -> str:
     return index_url.spelled_without_secrets(value) if "://" in value and index_url.is_remote(value) else value
 
 
 def examined_project(request: OpenRequest) -> ExaminedProject:
-    """The project that a request names, as :func:`anvil.open` would find it. A configuration that cannot be read
-    becomes :attr:`ExaminedProject.problem`."""
+    """The project that a request names, as :func:`anvil.open` finds it. If its configuration cannot be read, the reason
+    is :attr:`ExaminedProject.problem`."""
     docs, index, config, provider = request.docs, request.index, request.config, request.provider
     options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
     # an index at an unknown address is left out: it may hold a password
@@ -137,17 +138,18 @@ def examined_project(request: OpenRequest) -> ExaminedProject:
 
 
 def _of_collection(config: Config, base: Path, is_named: bool) -> tuple[Config, tuple[str, ...]]:
-    """The configuration of the collection that is opened where none is named, and the folders of the others; of the
-    one with the folder ``docs`` if that ``is_named``."""
-    own = [each for each in project_indexes.of_project(config, base) if each.docs is not None]
+    """The configuration of one collection, and the folders of the others. It is the collection that commands for one
+    folder open, or the one of the folder ``docs`` if that ``is_named``."""
+    own = [collection for collection in project_indexes.of_project(config, base) if collection.docs is not None]
     folder = (base / config.docs).resolve()
-    chosen = next((each for each in own if not is_named or (base / str(each.docs)).resolve() == folder), None)
-    others = tuple(str(each.docs) for each in own if each is not chosen)
+    chosen = next((one for one in own if not is_named or (base / str(one.docs)).resolve() == folder), None)
+    others = tuple(str(collection.docs) for collection in own if collection is not chosen)
     return (config if chosen is None or chosen.of_project else of_collection(config, chosen)), others
 
 
 def read_yaml(file: Path) -> Any:
-    """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
+    """The value of a YAML file, with None for values with tags of other programs, such as ``!ENV``. Raises
+    :class:`ConfigError`."""
     try:
         return data_formats.read_yaml(safe_files.text(file), "null")
     except (OSError, ValueError, RecursionError) as error:

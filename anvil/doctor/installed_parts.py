@@ -1,4 +1,4 @@
-"""Python, the ``anvil`` program, the packages that it needs, SQLite, and the embedding model."""
+"""Examinations of the installation: Python, the ``anvil`` program, packages, SQLite, and the embedding model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anvil.system import installation
 from anvil.wording import listed
 
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers", "watchfiles")
-"""Packages with compiled code. They can be installed and still fail to load, so each is imported."""
+"""Packages with compiled code. They may be installed and still fail to load, so each is imported."""
 
 
 def python(project: ExaminedProject) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def sqlite(project: ExaminedProject) -> Iterator[Finding]:
         part = package = "sqlite-vec"
         text = f"{connection.versions()}, with the keyword index FTS5 and sqlite-vec {connection.try_vectors()}."
         yield Finding("ok", text)
-    except Exception as error:  # apsw has many exception classes, and an AnvilError says that sqlite-vec is missing
+    except Exception as error:  # one of many classes of apsw, or an AnvilError if sqlite-vec is missing
         text = f"{connection.versions()} cannot use {part} ({_brief(error)})."
         yield Finding("wrong", text, installation.line(installation.reinstall(package)))
 
@@ -92,9 +92,10 @@ SAMPLE_TEXTS = (
     "Tulips are planted in autumn.",
 )
 SAMPLE_COSINES = (0.577, -0.048)
-"""The bundled model's cosines of the first sample with the others."""
+"""The cosines of the first sample with the others, by the bundled model."""
 COSINE_TOLERANCE = 0.05
-"""Processors round 8-bit arithmetic differently; a damaged model is off by far more."""
+"""Allowed difference from these, since processors round 8-bit arithmetic differently. A damaged model is off by far
+more."""
 
 
 def embedding_model(project: ExaminedProject) -> Iterator[Finding]:
@@ -105,21 +106,22 @@ def embedding_model(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("ok", "None: the configuration asks for keywords only.")
     elif settings.provider in ("local", "openai"):
         yield _local(settings) if settings.provider == "local" else _openai(settings)
-    else:  # one that somebody added to PROVIDERS; another raises
+    else:  # a provider that somebody added to PROVIDERS; an unknown name raises
         create_provider(settings.provider, settings).close()
         yield Finding("ok", f"Those of the provider {settings.provider!r}; it was not tried.")
 
 
 def _local(settings: EmbeddingSettings) -> Finding:
+    """Whether the model on this machine loads, and gives the cosines that it should."""
     from anvil.embedding.local import BUNDLED, model_digest, open_directory
     from anvil.embedding.provider import create_provider
 
-    bundled = not settings.model
-    if not bundled and not Path(settings.model).expanduser().is_dir():
+    is_bundled = not settings.model
+    if not is_bundled and not Path(settings.model).expanduser().is_dir():
         return Finding("note", f"{settings.model} is not a folder here; it is fetched from the model hub at first use.")
     try:
         directory = open_directory(settings.model)
-        if bundled and model_digest(BUNDLED, directory.settings) != directory.digest:
+        if is_bundled and model_digest(BUNDLED, directory.settings) != directory.digest:
             raise ModelError(f"The files in {BUNDLED} are not those that were published: their digest differs.")
         provider = create_provider("local", settings)
         try:
@@ -129,19 +131,19 @@ def _local(settings: EmbeddingSettings) -> Finding:
         for reason in embedded.failed.values():
             raise ModelError(f"The model of {directory.path} cannot run ({reason}).")
         cosines = (embedded.vectors[1:] @ embedded.vectors[0]).tolist()
-        if bundled and any(abs(a - b) > COSINE_TOLERANCE for a, b in zip(cosines, SAMPLE_COSINES, strict=True)):
-            given = ", ".join(f"{cosine:.3f}" for cosine in cosines)
+        if is_bundled and any(abs(a - b) > COSINE_TOLERANCE for a, b in zip(cosines, SAMPLE_COSINES, strict=True)):
+            actual = ", ".join(f"{cosine:.3f}" for cosine in cosines)
             expected = ", ".join(map(str, SAMPLE_COSINES))
-            raise ModelError(f"The model loads, but its cosines are {given}. They should be {expected}.")
+            raise ModelError(f"The model loads, but its cosines are {actual}. They should be {expected}.")
     except ModelError as error:
-        return Finding("wrong", str(error), _restore() if bundled else None)
-    files = "its files are complete, and it" if bundled else "it"
+        return Finding("wrong", str(error), _restore_command() if is_bundled else None)
+    files = "its files are complete, and it" if is_bundled else "it"
     reads = f" It reads {script_names(scripts)} script; questions in others are answered by words alone."
     return Finding("ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}")
 
 
-def _restore() -> str:
-    """The command that puts the bundled model's files back."""
+def _restore_command() -> str:
+    """The command that restores the files of the bundled model."""
     root = installation.checkout()
     if root is not None:
         return installation.line(["git", "-C", str(root), "checkout", "--", "anvil/embedding/model"])

@@ -1,6 +1,6 @@
-"""What starts Anvil in a project: MCP clients, pre-commit and MkDocs. Can they start it, and does it do what it should?
+"""Examinations of MCP clients, pre-commit and MkDocs, which start Anvil in a project; and a plugin that does not run.
 
-A build asks for the plugin that does not run, so the modules about clients are imported by their examination only.
+Builds use :func:`unrun_plugin`, so the modules about clients are imported by their examination only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def clients(project: ExaminedProject) -> Iterator[Finding]:
-    """A finding for each entry of Anvil in a client's file, or one finding if there are none."""
+    """Whether clients can start Anvil: a finding for each entry in a client's file, or one if there are no entries."""
     from anvil.clients.server_entries import client_files
 
     files: list[tuple[str, ClientFile]] = []
@@ -45,6 +45,7 @@ def clients(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _init(project: ExaminedProject, name: str, *more: str) -> str:
+    """The command that sets up a client."""
     options = () if (project.base / CONFIG_NAME).is_file() else ("--docs",)
     return project.at(project.base, project.anvil("init", "--client", name, *more, options=options))
 
@@ -64,23 +65,23 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
     except OSError as error:
         yield Finding("wrong", f"{shown} cannot be read ({error.strerror}).")
         return
-    own = default_name(file, project.base)
+    own_name = default_name(file, project.base)
     ours = {title: server for title, server in servers.items() if is_ours(client, server)}
-    here = any(other_project(file, project.base, server) is None for server in ours.values())
+    serves_this_project = any(other_project(file, project.base, server) is None for server in ours.values())
     for title, server in ours.items():
         problem = start_problem(file, project.base, server)
-        away = other_project(file, project.base, server)
-        named = () if title == own else ("--name", title)
+        other = other_project(file, project.base, server)
+        name_option = () if title == own_name else ("--name", title)
         if problem is not None:
-            command = None if away is not None and away.exists() else _init(project, name, *scope, *named)
+            command = None if other is not None and other.exists() else _init(project, name, *scope, *name_option)
             if file.is_shared and problem.startswith("there is no program anvil on"):  # 'init' would write the same
                 command = installation.install_tool()
             yield Finding("wrong", f"{client.title} cannot start {title!r} of {shown}: {problem}.", command)
-        elif away is None:
+        elif other is None:
             yield Finding("ok", f"{client.title} can start {title!r} of {shown}.")
-        elif title == own and not here:
-            text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
-            free_name = next(free for number in itertools.count(2) if (free := f"{own}-{number}") not in servers)
+        elif title == own_name and not serves_this_project:
+            text = f"{title!r} of {client.title} ({shown}) serves {other}, not this project. To add this project:"
+            free_name = next(free for number in itertools.count(2) if (free := f"{own_name}-{number}") not in servers)
             yield Finding("note", text, _init(project, name, *scope, "--name", free_name))
 
 
@@ -89,18 +90,19 @@ PRE_COMMIT = ".pre-commit-config.yaml"
 
 
 def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
-    """The configured hooks of Anvil: whether commits run them."""
+    """Whether commits run the hooks of Anvil that are configured."""
     from anvil.git.repository import Repository
 
     try:
         repository = Repository.discover(project.base)
-    except GitError:  # a finding of "git"
+    except GitError:  # the examination "git" reports it
         return
     file = repository.root / PRE_COMMIT if repository else None
     if repository is None or file is None or not file.is_file():
         return
     hooks = _hooks(read_yaml(file))
-    ours = [name for name in HOOKS if any(name == configured for configured, _ in hooks)]
+    configured_names = {name for name, _ in hooks}
+    ours = [name for name in HOOKS if name in configured_names]
     if not ours:
         return
     if _is_set_up(repository):
@@ -110,10 +112,10 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("wrong", text, _install_hooks(project, repository.root))
 
 
-def _hooks(written: Any) -> list[tuple[str, str | None]]:
-    """The hooks of Anvil in a configuration of pre-commit, and the index that the arguments of each name."""
+def _hooks(config: Any) -> list[tuple[str, str | None]]:
+    """(name, index that its arguments name or None) for each hook of Anvil in a configuration of pre-commit."""
     hooks = []
-    for hook in (hook for repo in objects(written, "repos") for hook in objects(repo, "hooks")):
+    for hook in (hook for repo in objects(config, "repos") for hook in objects(repo, "hooks")):
         if hook.get("id") in HOOKS:
             args = [str(word) for word in hook["args"]] if isinstance(hook.get("args"), list) else []
             words = [part for word in args for part in (word.split("=", 1) if word.startswith("--") else [word])]
@@ -124,8 +126,8 @@ def _hooks(written: Any) -> list[tuple[str, str | None]]:
 
 def _is_set_up(repository: Repository) -> bool:
     """Whether git runs pre-commit before a commit."""
-    elsewhere = repository.configured("core.hooksPath")
-    folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
+    hooks_path = repository.configured("core.hooksPath")
+    folder = repository.root / Path(hooks_path).expanduser() if hooks_path else repository.common_dir / "hooks"
     hook = folder / "pre-commit"
     return hook.is_file() and "pre-commit" in safe_files.text(hook, errors="replace")
 
@@ -134,11 +136,11 @@ def named_indexes(root: Path) -> list[str]:
     """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
     try:
         hooks = _hooks(read_yaml(root / PRE_COMMIT))
-    except ConfigError:  # none, or a finding of the doctor
+    except ConfigError:  # there is no file, or 'anvil doctor' reports it
         return []
-    named = {index for _, index in hooks if index is not None and not os.path.isabs(index)}
-    inside = (os.path.normpath(name).replace(os.sep, "/") for name in named)
-    return sorted(path for path in inside if not path.startswith(".."))
+    relative_names = {index for _, index in hooks if index is not None and not os.path.isabs(index)}
+    paths = (os.path.normpath(name).replace(os.sep, "/") for name in relative_names)
+    return sorted(path for path in paths if not path.startswith(".."))
 
 
 def _install_hooks(project: ExaminedProject, root: Path) -> str:
@@ -149,27 +151,27 @@ def _install_hooks(project: ExaminedProject, root: Path) -> str:
 
 
 def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
-    """The plugin, where MkDocs' configuration names it."""
+    """Whether the MkDocs plugin runs, if the configuration of MkDocs names it."""
     file = _mkdocs_config(project.folder)
     if file is None:
         return
-    written = read_yaml(file)
-    if not has_plugin(written):
+    config = read_yaml(file)
+    if not has_plugin(config):
         return
     unrun = unrun_plugin(project.folder)
     if unrun is not None:
         yield Finding("wrong", unrun.text, project.at(unrun.config.parent, unrun.command))
         return
-    missing = find_spec("mkdocs") is None
-    if missing:
+    is_missing = find_spec("mkdocs") is None
+    if is_missing:
         text = f"{relative(file)} names the plugin, but mkdocs is not installed here."
         yield Finding("note", text, installation.install_extras("mkdocs"))
-    folder = file.parent / str(written.get("docs_dir") or "docs")
+    folder = file.parent / str(config.get("docs_dir") or "docs")
     if folder.resolve() != project.folder.resolve():
-        site, named = relative(folder), relative(project.folder)
-        text = f"The site is built from {site}, but the configuration names {named}. Set both to the same folder."
+        pages, configured = relative(folder), relative(project.folder)
+        text = f"The site is built from {pages}, but the configuration names {configured}. Set both to the same folder."
         yield Finding("note", text)
-    elif not missing:
+    elif not is_missing:
         yield Finding("ok", f"{relative(file)} names the plugin, and it can run.")
 
 
@@ -181,7 +183,7 @@ EXAMINATIONS: dict[str, Examination] = {"clients": clients, "pre-commit": pre_co
 MKDOCS_CONFIGS = ("mkdocs.yml", "mkdocs.yaml")
 ZENSICAL_CONFIG = "zensical.toml"
 MAX_BUILD_FILE_BYTES = 200_000
-"""Files of builds that are larger are not read."""
+"""Larger files are not searched for the commands of a build."""
 _BUILD_FILES = (
     "requirements*.txt",
     "requirements/*.txt",
@@ -199,17 +201,17 @@ _BUILD_FILES = (
     ".github/workflows/*.yml",
     ".github/workflows/*.yaml",
 )
-"""Files that say how a site is built."""
-_NAMED = re.compile(r"(?<![\w./-])zensical(?![\w/-])")
-_RUN = re.compile(r"(?<![\w./-])zensical\s+(?:build|serve)\b")
+"""Files that may name the program that builds a site."""
+_ZENSICAL = re.compile(r"(?<![\w./-])zensical(?![\w/-])")
+_ZENSICAL_RUN = re.compile(r"(?<![\w./-])zensical\s+(?:build|serve)\b")
 _MKDOCS_RUN = re.compile(r"(?<![\w./-])(?:mkdocs\s+(?:build|gh-deploy)|mike\s+deploy)\b")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _SITE_BUILD = re.compile(r"\banvil(?:-docs)?\b.*\s--site\b|anvil-docs/anvil@[\s\S]*?\n\s+site:")
 
 
 class UnrunPlugin(NamedTuple):
-    """A plugin that does not run: the configuration that names it, what shows that Zensical builds the site, and the
-    command that does both builds."""
+    """A plugin that does not run: the configuration that names it, the evidence that Zensical builds the site, and the
+    command that builds the site and the index."""
 
     config: Path
     evidence: str
@@ -217,7 +219,7 @@ class UnrunPlugin(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is wrong, and what to do."""
+        """The problem and its solution, in sentences."""
         return (
             f"{self.config.name} has the plugin 'anvil', but Zensical builds this site ({self.evidence}) and does not "
             "run the plugin: the site has no index. Remove the plugin, and build the index after the site."
@@ -225,38 +227,38 @@ class UnrunPlugin(NamedTuple):
 
 
 def unrun_plugin(docs: Path) -> UnrunPlugin | None:
-    """The plugin that does not run, of the project that a documentation folder belongs to.
+    """The MkDocs plugin of the project of a documentation folder, if it does not run.
 
-    None where there is no such plugin, where nothing shows that Zensical builds the site, where MkDocs still does, and
-    where a build of the index after the site is configured.
+    None without the plugin, without evidence that Zensical builds the site, if MkDocs builds it, too, and if a build of
+    the index after the site is configured.
     """
-    config = _mkdocs_config(docs)
+    file = _mkdocs_config(docs)
     try:
-        written = {} if config is None else read_yaml(config)
+        config = {} if file is None else read_yaml(file)
     except ConfigError:  # `anvil doctor` reports it
         return None
-    if config is None or not has_plugin(written):
+    if file is None or not has_plugin(config):
         return None
-    folder = config.parent
+    folder = file.parent
     texts = dict(_build_files(folder))
     evidence = None if any(map(_SITE_BUILD.search, texts.values())) else _evidence(folder, texts)
     if evidence is None:
         return None
-    site = str(written.get("site_dir") or "site")
+    site = str(config.get("site_dir") or "site")
     sources = os.path.relpath(docs, folder).replace(os.sep, "/")
     command = f"zensical build && anvil build --site {site} --docs {sources}"
-    return UnrunPlugin(config, evidence, command)
+    return UnrunPlugin(file, evidence, command)
 
 
-def has_plugin(written: Any) -> bool:
+def has_plugin(config: Any) -> bool:
     """Whether a configuration of MkDocs names Anvil's plugin."""
-    plugins = written.get("plugins") if isinstance(written, dict) else None
+    plugins = config.get("plugins") if isinstance(config, dict) else None
     names = [name for plugin in plugins or () for name in (plugin if isinstance(plugin, dict) else [plugin])]
     return "anvil" in names
 
 
 def _mkdocs_config(docs: Path) -> Path | None:
-    """The nearest configuration of MkDocs, not above the repository's root."""
+    """The nearest configuration of MkDocs in this folder or above it, up to the root of the repository."""
     start = Path(os.path.abspath(docs))
     for folder in (start, *start.parents):
         for name in MKDOCS_CONFIGS:
@@ -268,29 +270,28 @@ def _mkdocs_config(docs: Path) -> Path | None:
 
 
 def _build_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """(path, text without comments) of the files that say how a site is built: in its folder, and at the root of the
-    repository."""
+    """(path, text without comments) for each of :data:`_BUILD_FILES` in a folder and at the root of the repository."""
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
     for base in dict.fromkeys((folder, root)):
         for pattern in _BUILD_FILES:
             for file in sorted(base.glob(pattern)):
                 try:
                     text = safe_files.text(file, MAX_BUILD_FILE_BYTES, "replace")
-                except OSError:  # such as a broken link: it shows nothing
+                except OSError:  # such as a broken link
                     continue
                 lines = (_COMMENT.sub("", line) for line in text.splitlines())
                 yield file.relative_to(base).as_posix(), "\n".join(lines)
 
 
 def _evidence(folder: Path, texts: Mapping[str, str]) -> str | None:
-    """What shows that Zensical builds the site of a folder."""
+    """The evidence that Zensical builds the site of a folder, as a phrase; None without any."""
     if (folder / ZENSICAL_CONFIG).is_file():
         return f"there is {ZENSICAL_CONFIG}"
-    if any(map(_MKDOCS_RUN.search, texts.values())) and not any(map(_RUN.search, texts.values())):
-        return None  # the package is there to be tried, or for tests
-    named = next((path for path, text in texts.items() if _NAMED.search(text)), None)
-    if named is not None:
-        return f"{named} names it"
+    if any(map(_MKDOCS_RUN.search, texts.values())) and not any(map(_ZENSICAL_RUN.search, texts.values())):
+        return None  # a requirement alone may be there to try Zensical, or for tests
+    naming_file = next((path for path, text in texts.items() if _ZENSICAL.search(text)), None)
+    if naming_file is not None:
+        return f"{naming_file} names it"
     if find_spec("zensical") is not None and find_spec("mkdocs") is None:
         return "it is installed here, and MkDocs is not"
     return None

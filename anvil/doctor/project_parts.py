@@ -1,4 +1,4 @@
-"""The project: its configuration, documents, folders and repository; its index, context and library."""
+"""Examinations of the project: configuration, documents, folders, git, index, context and library."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ MAX_SKIPPED_NAMED = 3
 
 
 def configuration(project: ExaminedProject) -> Iterator[Finding]:
-    """The configuration file, and ANVIL_ variables with a misspelled name."""
+    """Whether the configuration file is valid, and whether ANVIL_ variables have a misspelled name."""
     known_names = variables()
     for name in sorted(os.environ):
-        near = closest_names(name, known_names, cutoff=0.9) if name.startswith("ANVIL_") else []
-        if near and name not in known_names:
-            text = f"{name} in the environment sets nothing. Did you mean {near[0]}?"
+        close = closest_names(name, known_names, cutoff=0.9) if name.startswith("ANVIL_") else []
+        if close and name not in known_names:
+            text = f"{name} in the environment sets nothing. Did you mean {close[0]}?"
             yield Finding("wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
     if project.problem is not None:
         yield Finding("wrong", f"{project.problem} The other checks use the defaults.")
@@ -85,7 +85,7 @@ def documents(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def writable(project: ExaminedProject) -> Iterator[Finding]:
-    """Whether the folders that Anvil writes to can be written: the index's own, and the user's cache."""
+    """Whether the folders that Anvil writes to can be written: that of the index, and the user's cache."""
     from anvil.index_file import verify
 
     findings: list[Finding] = []
@@ -98,7 +98,7 @@ def writable(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _unwritable(folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
-    """A finding when the folder, or its nearest parent that exists, cannot be written."""
+    """A finding if the folder, or its nearest parent that exists, cannot be written. ``effect``: what then happens."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -109,6 +109,7 @@ def _unwritable(folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
 
 
 def _permit(folder: Path, number: int | None) -> str | None:
+    """The command that makes a folder writable; None for an error (by its ``number``) that has another cause."""
     if os.name == "nt" or number not in (errno.EACCES, errno.EPERM):
         return None
     quoted = shlex.quote(str(folder))
@@ -116,7 +117,7 @@ def _permit(folder: Path, number: int | None) -> str | None:
 
 
 def git(project: ExaminedProject) -> Iterator[Finding]:
-    """Whether git's data can be read, and whether the history is complete."""
+    """Whether the repository can be read, and whether its history is complete."""
     from anvil.git.repository import Repository
 
     try:
@@ -141,8 +142,8 @@ def git(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def context(project: ExaminedProject) -> Iterator[Finding]:
-    """The context of the repository around the working folder, where a file configures it or it was ingested."""
-    if project.problem is not None:  # the finding of "configuration"
+    """The context of the repository around the working folder, if a file configures it or it was ingested."""
+    if project.problem is not None:  # the examination "configuration" reports it
         return
     config_path = project.given.get("--config")
     config, root, notes = load_context(None, config_path)
@@ -152,7 +153,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     records = Records(root / options.index_dir)
     if not file.exists() and not records.index.exists():
         return
-    named = relative(file) if file.exists() else "The context"
+    subject = relative(file) if file.exists() else "The context"
     for note in notes:
         yield Finding("note", note)
     if errors := records.state().errors:
@@ -162,21 +163,22 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     elif missing := missing_directories(options, root):
         yield Finding("note", f"The context is empty. {missing}")
     else:
-        yield Finding("ok", f"{named} is valid.")
+        yield Finding("ok", f"{subject} is valid.")
 
 
-PLACE = ("--docs", "--index", "--config")
+INDEX_OPTIONS = ("--docs", "--index", "--config")
+"""The options that name an index. Printed commands repeat them."""
 
 
 def index(project: ExaminedProject) -> Iterator[Finding]:
-    """The file, checked like one from elsewhere, and then compared with the documents."""
+    """Whether the index file is sound, was built with the configured settings, and is fresh."""
     from anvil.git import tracked_file
     from anvil.index_file import publish, verify
 
     if project.in_milvus:
         shown = index_url.milvus(project.config.index or "").shown
         text = f"The index is in Milvus, {shown}. 'anvil doctor' does not use the network. To ask the server:"
-        yield Finding("note", text, project.anvil("status", options=PLACE))
+        yield Finding("note", text, project.anvil("status", options=INDEX_OPTIONS))
         return
     path, shown = project.index, relative(project.index)
     if tracked_file.is_pointer(path):
@@ -189,10 +191,10 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
     except FormatTooNew as error:
         yield Finding("wrong", f"{error} Or build it again with this version:", project.build("--force"))
     except ArtifactError as error:
-        protected = True  # no command is advised that would overwrite somebody else's file
+        is_protected = True  # the finding has no command that would overwrite a file that is no index
         with contextlib.suppress(OSError):  # the ArtifactError has the reason
-            protected = project.remote or publish.is_foreign(path)
-        yield Finding("wrong", str(error), None if protected else project.build("--force"))
+            is_protected = project.remote or publish.is_foreign(path)
+        yield Finding("wrong", str(error), None if is_protected else project.build("--force"))
     else:
         with reader:
             problems = list(_shortcomings(project, reader))
@@ -204,9 +206,10 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _missing(project: ExaminedProject) -> Finding:
+    """The finding if there is no index."""
     shown = relative(project.index)
     if project.remote:
-        command = project.anvil("status", options=PLACE)
+        command = project.anvil("status", options=INDEX_OPTIONS)
         return Finding("note", "The index is published elsewhere, and was not fetched yet.", command)
     if project.folder.is_dir():
         text = f"There is no index at {shown} yet. The first search builds it. To build it now:"
@@ -215,6 +218,7 @@ def _missing(project: ExaminedProject) -> Finding:
 
 
 def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Finding]:
+    """Findings about a sound index: a shard, another model or other settings, missing vectors, stale pages."""
     from anvil.documents import document_source
     from anvil.index_file.manifests import OPTIONAL_SETTINGS, recorded
     from anvil.live import site_view
@@ -228,8 +232,8 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Finding]
     wanted = {} if project.problem is not None else _wanted_settings(project, recorded(project.config))
     key = "embedding_model_digest"
     if wanted and wanted[key] != meta[key]:
-        theirs, ours = (f"{keys['embedding_model']} ({keys['embedding_provider']})" for keys in (meta, wanted))
-        text = f"The vectors of {shown} are of {theirs}, the configured model is {ours}: search uses keywords only."
+        own, other = (f"{keys['embedding_model']} ({keys['embedding_provider']})" for keys in (meta, wanted))
+        text = f"The vectors of {shown} are of {own}, the configured model is {other}: search uses keywords only."
         yield Finding("wrong", text, build)
     elif build and wanted and any(meta.get(name) != wanted.get(name) for name in (*wanted, *OPTIONAL_SETTINGS)):
         yield Finding("note", f"{shown} was built with other settings than the configuration's.", build)
@@ -260,7 +264,7 @@ def index_in_git(project: ExaminedProject) -> Iterator[Finding]:
         tracked = TrackedIndex(project.index, project.folder if project.folder.is_dir() else project.index.parent)
         entry = tracked.repository.entry(tracked.path)
         ignored = tracked.ignored
-    except (GitError, SourceError):  # a finding of "git", or there is no repository
+    except (GitError, SourceError):  # the examination "git" reports it, or there is no repository
         return
     add = installation.line(["git", "add", relative(project.index)])
     if entry is None:
@@ -281,19 +285,19 @@ def index_in_git(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _drivers(project: ExaminedProject, tracked: TrackedIndex) -> Iterator[Finding]:
-    """Findings about the setup of ``anvil git install``; none if it is complete."""
+    """Findings about the drivers that ``anvil git install`` sets up; none if they are complete."""
     from anvil.git_drivers.cli import ATTRIBUTES_FILE
 
     repository, path = tracked.repository, tracked.path
     if repository.attribute(path, "merge") != "anvil":
         text = f"Git cannot show and merge {path}: two branches that edit pages conflict in it."
-        yield Finding("note", text, project.anvil("git", "install", options=PLACE))
+        yield Finding("note", text, project.anvil("git", "install", options=INDEX_OPTIONS))
         return
     program = (repository.configured("diff.anvil.textconv") or "").removesuffix(" git textconv")
     problem = "that this clone does not define" if not program else f"that call {program}, which does not exist"
     if not program or shutil.which(" ".join(shlex.split(program))) is None:
         text = f"{ATTRIBUTES_FILE} names drivers for {path} {problem}."
-        yield Finding("wrong", text, project.anvil("git", "install", options=PLACE))
+        yield Finding("wrong", text, project.anvil("git", "install", options=INDEX_OPTIONS))
 
 
 MAX_LIBRARY_BYTES = 500_000_000
@@ -301,11 +305,11 @@ MAX_LIBRARY_BYTES = 500_000_000
 
 
 def library(project: ExaminedProject) -> Iterator[Finding]:
-    """The library that ``anvil ingest`` and the library surface would use here."""
+    """Whether the library that ``anvil ingest`` and the library surface use here is sound."""
     from anvil.library import library_file
 
-    own = project.config.table(LibraryOptions).index
-    path = Path(os.path.abspath(project.base / own)) if own else library_file.default_path()
+    configured = project.config.table(LibraryOptions).index
+    path = Path(os.path.abspath(project.base / configured)) if configured else library_file.default_path()
     if not path.exists():
         yield Finding("ok", "There is no document library yet. 'anvil ingest FOLDER' makes one.")
         return
@@ -325,7 +329,7 @@ def library(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None]) -> dict[str, str]:
-    """The settings of an index that the configuration asks for; empty for a model that cannot be used: that is another
+    """The settings that an index should have by the configuration. Empty if the model cannot be used, which is another
     finding."""
     from anvil.embedding.provider import create_provider
     from anvil.index_file.manifests import settings
