@@ -129,8 +129,8 @@ def command(
     from anvil.documents.folder_advice import larger_folder_note, no_folder
 
     if not folder.is_dir():
-        named = "the key docs" if docs is None and config_file is not None else "--docs"
-        raise ConfigError(no_folder(folder, docs or config.docs, named))
+        option = "the key docs" if docs is None and config_file is not None else "--docs"
+        raise ConfigError(no_folder(folder, docs or config.docs, option))
     if index_url.is_remote(config.index or ""):
         raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
     if commit_index is None:

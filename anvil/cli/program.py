@@ -38,8 +38,9 @@ class SuggestingGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            shown = {name: own for name, own in self.commands.items() if not own.hidden}
-            formatter.write_dl([(name, own.get_short_help_str(MAX_SUMMARY_CHARS)) for name, own in shown.items()])
+            shown = {name: command for name, command in self.commands.items() if not command.hidden}
+            summaries = {name: command.get_short_help_str(MAX_SUMMARY_CHARS) for name, command in shown.items()}
+            formatter.write_dl([*summaries.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -95,8 +96,8 @@ class LazyGroup(SuggestingGroup):
 
 def _complete_paths(command: click.Command) -> None:
     """Let the shell complete files and folders for parameters that are paths."""
-    for own in command.commands.values() if isinstance(command, click.Group) else ():
-        _complete_paths(own)
+    for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
+        _complete_paths(subcommand)
     for parameter in command.params:
         if (parameter.metavar or (parameter.name or "").upper()) in PATHS:
             parameter.type = click.Path()

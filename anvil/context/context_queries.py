@@ -201,25 +201,25 @@ class Context(AbstractContextManager["Context"]):
             kinds = {*KINDS} - {"template"} if type is None else {type}
             paths = [path for path, artifact in artifacts.items() if artifact.type in kinds]
             result = copy.searcher.search(replace(request, paths=paths), question)
-            keys = copy.reader.chunk_keys(each.row for each in result.ranked)
+            keys = copy.reader.chunk_keys(ranked.row for ranked in result.ranked)
             matches = tuple(
                 Match(
-                    chunkId=f"chunk-{keys[each.row].hex()}",
-                    artifactPath=each.hit.metadata.file_path,
-                    score=each.hit.score,
-                    content=each.hit.content,
-                    type=artifacts[each.hit.metadata.file_path].type,
-                    heading=each.hit.metadata.heading_path,
+                    chunkId=f"chunk-{keys[ranked.row].hex()}",
+                    artifactPath=ranked.hit.metadata.file_path,
+                    score=ranked.hit.score,
+                    content=ranked.hit.content,
+                    type=artifacts[ranked.hit.metadata.file_path].type,
+                    heading=ranked.hit.metadata.heading_path,
                     # if the content is cut, its first line; else there may be lines before the section in it
-                    startLine=each.hit.lines[0]
-                    if each.hit.lines
-                    else (each.span.line or 1) - line_ends(each.hit.content, each.span.start),
-                    truncated=each.hit.truncated,
-                    title=artifacts[each.hit.metadata.file_path].title,
+                    startLine=ranked.hit.lines[0]
+                    if ranked.hit.lines
+                    else (ranked.span.line or 1) - line_ends(ranked.hit.content, ranked.span.start),
+                    truncated=ranked.hit.truncated,
+                    title=artifacts[ranked.hit.metadata.file_path].title,
                 )
-                for each in result.ranked
+                for ranked in result.ranked
             )
-            return matches, tuple(each.span for each in result.ranked)
+            return matches, tuple(ranked.span for ranked in result.ranked)
 
     def tasks(
         self,

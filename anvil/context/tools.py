@@ -38,7 +38,7 @@ TOOLS: tuple[Tool, ...] = (
         "The repository's context.json as it is, and how many artifacts, chunks and tasks there are.",
         (),
         ContextOverview,
-        lambda context, given: context.get(),
+        lambda context, arguments: context.get(),
     ),
     Tool(
         "artifacts.list",
@@ -46,7 +46,7 @@ TOOLS: tuple[Tool, ...] = (
         "Specs, plans, task lists, checklists, templates and decisions, with title and time of the last change.",
         (_TYPE, Parameter("content", "With the whole text of each.", "boolean", False)),
         tuple[Artifact, ...],
-        lambda context, given: context.artifacts(**given),
+        lambda context, arguments: context.artifacts(**arguments),
     ),
     Tool(
         "artifacts.get",
@@ -54,7 +54,7 @@ TOOLS: tuple[Tool, ...] = (
         "An artifact with its whole text. Give its id or its path, as in artifacts.list.",
         (Parameter("id", "Such as spec-001-login."), Parameter("path", "Such as specs/001-login/spec.md.")),
         Artifact,
-        lambda context, given: context.artifact(**given),
+        lambda context, arguments: context.artifact(**arguments),
     ),
     Tool(
         "search.query",
@@ -66,7 +66,7 @@ TOOLS: tuple[Tool, ...] = (
             _TYPE,
         ),
         tuple[Match, ...],
-        lambda context, given: context.search(**given),
+        lambda context, arguments: context.search(**arguments),
     ),
     Tool(
         "tasks.open",
@@ -79,7 +79,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("offset", "How many to leave out before them.", "integer", 0, minimum=0),
         ),
         tuple[TaskItem, ...],
-        lambda context, given: context.tasks(**given),
+        lambda context, arguments: context.tasks(**arguments),
     ),
     Tool(
         "health.status",
@@ -87,7 +87,7 @@ TOOLS: tuple[Tool, ...] = (
         "Counts, the last ingestion, and problems.",
         (),
         Health,
-        lambda context, given: context.health(),
+        lambda context, arguments: context.health(),
     ),
 )
 

@@ -31,18 +31,18 @@ def python(project: ExaminedProject) -> Iterator[Finding]:
 
 def program(project: ExaminedProject) -> Iterator[Finding]:
     """Whether ``anvil`` in a shell, a hook or a client starts this installation."""
-    own, on_path = installation.script(), installation.on_path()
-    if own is None:
+    script, on_path = installation.script(), installation.on_path()
+    if script is None:
         command = (
             None if installation.checkout() else installation.line(installation.reinstall(installation.DISTRIBUTION))
         )
         yield Finding("note", "This Python has no 'anvil' program, only 'python -m anvil'.", command)
     elif on_path is None:
-        text = f"{own} is not on the PATH: hooks and clients that call 'anvil' do not find it."
-        yield Finding("note", text, _first_on_path(own.parent))
-    elif not os.path.samefile(on_path, own):
-        text = f"This is {own}, but 'anvil' on the PATH is {on_path}: hooks and clients start that one."
-        yield Finding("note", text, _first_on_path(own.parent))
+        text = f"{script} is not on the PATH: hooks and clients that call 'anvil' do not find it."
+        yield Finding("note", text, _first_on_path(script.parent))
+    elif not os.path.samefile(on_path, script):
+        text = f"This is {script}, but 'anvil' on the PATH is {on_path}: hooks and clients start that one."
+        yield Finding("note", text, _first_on_path(script.parent))
     else:
         yield Finding("ok", f"'anvil' on the PATH is this one, {on_path}.")
 

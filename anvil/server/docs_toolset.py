@@ -53,12 +53,12 @@ class Reported:
 _FILE_PATH = Parameter("file_path", "As in search_docs or list_pages.", required=True)
 
 
-def _search(opened: Anvil, given: dict[str, Any], *, more_chars: int = 0, logs: bool = False) -> SearchResult:
-    result = answer(opened, SearchRequest(**given, more_chars=more_chars)).result
+def _search(opened: Anvil, arguments: dict[str, Any], *, more_chars: int = 0, logs: bool = False) -> SearchResult:
+    result = answer(opened, SearchRequest(**arguments, more_chars=more_chars)).result
     if logs:
         from anvil.doc_tests import question_log
 
-        question_log.record(opened.question_log, opened.name, given["query"], result)
+        question_log.record(opened.question_log, opened.name, arguments["query"], result)
     return replace(result, freshness=_shorten(result.freshness))
 
 
@@ -129,7 +129,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
         ),
         lambda: anvil.GrepResult,
-        lambda opened, given: opened.grep(**given),
+        lambda opened, arguments: opened.grep(**arguments),
     ),
     Tool(
         "list_pages",
@@ -141,7 +141,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
         ),
         lambda: anvil.PageList,
-        lambda opened, given: opened.list_pages(**given, max_chars=MAX_LIST_CHARS),
+        lambda opened, arguments: opened.list_pages(**arguments, max_chars=MAX_LIST_CHARS),
     ),
     Tool("get_status", "Status", "What the index holds, its freshness, model and git state.", (), lambda: anvil.Status),
 )
@@ -168,7 +168,7 @@ REPORT_PAGE = Tool(
         Parameter("comment", "What is wrong, in a sentence or two.", default=""),
     ),
     Reported,
-    lambda opened, given: _report(opened, **given),
+    lambda opened, arguments: _report(opened, **arguments),
     writes=True,
 )
 

@@ -85,22 +85,22 @@ def rendered_hits(hits: Sequence[Hit], *, in_full: bool = False) -> list[str]:
 
 def rendered_hit(hit: Hit) -> str:
     """A result of a search, with the further sections of its page that match."""
-    further = hit.also or ()
-    texts = (f"{_heading(each)}\n{_body(each.content)}" for each in further if each.content)
-    named = ", ".join(_heading(each) for each in further if not each.content)
-    return "\n".join([_line(hit), _cut_text(hit), *texts, *([f"Also: {named}"] if named else [])])
+    sections = hit.also or ()
+    texts = (f"{_heading(section)}\n{_body(section.content)}" for section in sections if section.content)
+    headings = ", ".join(_heading(section) for section in sections if not section.content)
+    return "\n".join([_line(hit), _cut_text(hit), *texts, *([f"Also: {headings}"] if headings else [])])
 
 
 def _line(hit: Hit) -> str:
     """The line of a result: address, lines, heading and confidence."""
-    place = hit.metadata
-    page = address(place.file_path, hit.collection, hit.version)
-    likely = "" if hit.confidence is None else f" [{hit.confidence:.2f}]"
-    lines = _lines(place.start_line, place.end_line)
+    section = hit.metadata
+    page = address(section.file_path, hit.collection, hit.version)
+    confidence = "" if hit.confidence is None else f" [{hit.confidence:.2f}]"
+    lines = _lines(section.start_line, section.end_line)
     if hit.lines is not None:
-        lines = f"{_lines(*hit.lines)[:-1]} of {place.start_line}-{place.end_line})"
+        lines = f"{_lines(*hit.lines)[:-1]} of {section.start_line}-{section.end_line})"
     anchor = f"#{hit.anchor}" if hit.anchor else ""
-    return f"{page}{anchor}{lines} {full_heading(hit.title, place.heading_path)}{likely}"
+    return f"{page}{anchor}{lines} {full_heading(hit.title, section.heading_path)}{confidence}"
 
 
 def _cut_text(hit: Hit) -> str:
@@ -150,13 +150,13 @@ def _next(offset: int | None) -> list[str]:
 
 @render.register
 def _(result: SectionText) -> str:
-    place = result.metadata
-    page = address(place.file_path, result.collection, result.version)
-    lines = _lines(place.start_line, place.end_line)
-    head = f"{page}{lines} {full_heading(result.title, place.heading_path)}"
-    below = ", ".join(_heading(Place(each.heading_path, each.anchor, None, None)) for each in result.sections)
-    listed = [f"Its sections: {below}"] if below else []
-    return _joined([head, result.content, *listed, *_next(result.next_offset)])
+    section = result.metadata
+    page = address(section.file_path, result.collection, result.version)
+    lines = _lines(section.start_line, section.end_line)
+    head = f"{page}{lines} {full_heading(result.title, section.heading_path)}"
+    below = ", ".join(_heading(Place(child.heading_path, child.anchor, None, None)) for child in result.sections)
+    sections = [f"Its sections: {below}"] if below else []
+    return _joined([head, result.content, *sections, *_next(result.next_offset)])
 
 
 @render.register
@@ -169,9 +169,8 @@ def _(result: GrepResult) -> str:
 def _match(match: GrepMatch) -> str:
     page = address(match.file_path, match.collection, match.version)
     line = f"{at_line(page, match.line)}: {match.text} [{match.heading_path}]"
-    return "\n".join(
-        [*(f"  {each}" for each in match.before or ()), line, *(f"  {each}" for each in match.after or ())]
-    )
+    before, after = ([f"  {text}" for text in texts or ()] for texts in (match.before, match.after))
+    return "\n".join([*before, line, *after])
 
 
 @render.register

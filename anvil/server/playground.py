@@ -77,23 +77,23 @@ def routes(bridge: ThreadBridge) -> list[Route]:
 # --- endpoints -------------------------------------------------------------------------------------------------
 
 
-def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
+def search(opened: Anvil, arguments: dict[str, Any]) -> dict[str, Any]:
     """A search in all collections, or in the given one.
 
     ``text`` is the JSON text that an agent gets from search_docs, ``parts`` are the parts of each score, and ``words``
     the words of the results that match the query.
     """
-    if len(given["query"]) > MAX_QUERY_CHARS:
+    if len(arguments["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
-    explained = opened.explain(**given)
+    explained = opened.explain(**arguments)
     hits = explained.result.results
-    stems = highlighting.query_stems(given["query"])
+    stems = highlighting.query_stems(arguments["query"])
     words = highlighting.matched_words("\n".join(hit.content for hit in hits), stems)
     words |= highlighting.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
     return {"text": compact(plain(explained.result)), "parts": explained.parts, "words": sorted(words)}
 
 
-def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
+def health(opened: Anvil, arguments: dict[str, Any]) -> dict[str, Any]:
     """The health of the contents, the status of the index, and in ``stale`` its differences from the documents. If they
     could not be compared, ``not_compared`` is the reason."""
     report = {"health": opened.health(), "status": opened.get_status()}
@@ -117,30 +117,30 @@ def _index_of(opened: Anvil, collection: str | None) -> Anvil:
     return opened.alone(opened.members[0] if collection is None else opened.selected(collection)[0])
 
 
-def _status(opened: Anvil, given: dict[str, Any]) -> Any:
-    collection = given.get("collection")
+def _status(opened: Anvil, arguments: dict[str, Any]) -> Any:
+    collection = arguments.get("collection")
     return (opened if collection is None else _index_of(opened, collection)).get_status()
 
 
 def _for_one_index(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
     """An endpoint that calls the index of one collection."""
-    return lambda opened, given: call(_index_of(opened, given.pop("collection", None)), given)
+    return lambda opened, arguments: call(_index_of(opened, arguments.pop("collection", None)), arguments)
+
+
+def _method_endpoint(tool: str, method: str) -> tuple[tuple[Parameter, ...], Endpoint]:
+    """The parameters of a tool and the collection, and an endpoint that calls a method of one index."""
+    endpoint = _for_one_index(lambda index, arguments: getattr(index, method)(**arguments))
+    return (*_TOOL_PARAMETERS[tool], _COLLECTION), endpoint
 
 
 Endpoint = Callable[[Anvil, dict[str, Any]], Any]
 _COLLECTION = Parameter("collection", "A label that collections names.")
 ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
-    "collections": ((), lambda opened, given: collections(opened)),
+    "collections": ((), lambda opened, arguments: collections(opened)),
     "search": ((*_TOOL_PARAMETERS["search_docs"], _COLLECTION), search),
-    "pages": (
-        (*_TOOL_PARAMETERS["list_pages"], _COLLECTION),
-        _for_one_index(lambda index, given: index.list_pages(**given)),
-    ),
-    "page": ((*_TOOL_PARAMETERS["get_page"], _COLLECTION), _for_one_index(lambda index, given: index.outline(**given))),
-    "section": (
-        (*_TOOL_PARAMETERS["get_section"], _COLLECTION),
-        _for_one_index(lambda index, given: index.get_section(**given)),
-    ),
+    "pages": _method_endpoint("list_pages", "list_pages"),
+    "page": _method_endpoint("get_page", "outline"),
+    "section": _method_endpoint("get_section", "get_section"),
     "status": ((_COLLECTION,), _status),
     "health": ((_COLLECTION,), _for_one_index(health)),
 }
@@ -170,8 +170,8 @@ def _answer(
         try:
             # an empty value counts as not given
             query = {name: value or None for name, value in request.query_params.items()}
-            given = validated(name, parameters, query)
-            value = await bridge.call(f"ui {name}", lambda opened: plain(endpoint(opened, given)))
+            arguments = validated(name, parameters, query)
+            value = await bridge.call(f"ui {name}", lambda opened: plain(endpoint(opened, arguments)))
         except ConfigError as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
         except NotFound as error:

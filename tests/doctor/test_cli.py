@@ -536,7 +536,7 @@ def test_the_library(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with contextlib.closing(apsw.Connection(str(tmp_path / "library.db"))) as library:
         library.execute("UPDATE documents SET metadata = '['")
     found = finding("library")
-    assert found.verdict == "wrong" and "is no JSON object" in found.text and "Put a copy back" in found.text
+    assert found.verdict == "wrong" and "JSON object" in found.text and "Put a copy back" in found.text
     (tmp_path / "library.db").write_text("no library")
     assert finding("library").verdict == "wrong"
 
