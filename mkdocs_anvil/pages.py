@@ -1,4 +1,4 @@
-"""Pages of MkDocs as documents for the index, with the text and address that readers see, and as their source."""
+"""Pages of MkDocs as documents: which are indexed, as Markdown or as HTML, and the source of documents for a build."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AUTO = "auto"
 
 
 def placed(page: Page, document: Document) -> SitePlace:
-    """Where a page is in the site. The links in a text that is that of its file start from the file."""
+    """The place of a page in the site. If its text is that of its file, links are relative to the file."""
     html = page.file.dest_uri
     address = page_addresses.of_file(html)
     return SitePlace(html, address, page.file.src_uri if document.cleaned else address)
@@ -45,11 +45,11 @@ def above(page: Page) -> tuple[str, ...]:
 
 
 class Choice:
-    """Which pages are indexed, and which of them as their HTML: globs over the paths in ``docs_dir``.
+    """Globs over the paths in ``docs_dir`` for the pages to index, and for those to index as HTML.
 
     Without ``include``, all pages match it. ``exclude`` has precedence. A page with ``search: {exclude: true}`` in its
-    front matter (Material's key) is excluded too. ``auto`` in ``rendered`` means each page whose HTML has text that its
-    Markdown lacks.
+    front matter (Material's key) is excluded too. ``auto`` in ``rendered`` stands for each page whose HTML has text
+    that its Markdown lacks.
     """
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str], rendered: Sequence[str]) -> None:
@@ -57,14 +57,14 @@ class Choice:
         self._rendered, self.auto = [pattern for pattern in rendered if pattern != AUTO], AUTO in rendered
 
     def wants(self, path: str, meta: Mapping[str, Any]) -> bool:
-        """Whether the page at ``path`` is indexed."""
+        """Whether to index the page at ``path``."""
         search = meta.get("search")
         if isinstance(search, Mapping) and search.get("exclude") is True:
             return False
         return _fits(self._include, path) and not _fits(self._exclude, path)
 
     def as_rendered(self, path: str) -> bool:
-        """Whether the page's HTML is indexed instead of its Markdown. A notebook, for example, has no Markdown."""
+        """Whether to index the page's HTML instead of its Markdown. A notebook, for example, has no Markdown."""
         return not is_markdown_file(path) or _fits(self._rendered, path)
 
 
@@ -74,8 +74,8 @@ def _fits(globs: Iterable[str], path: str) -> bool:
 
 @dataclass(frozen=True)
 class Fragment:
-    """The HTML of a page's content: all its headings in order, also those that are no sections of its Markdown, and its
-    words."""
+    """The HTML of a page's content, with all its headings in order and its words. Headings that begin no section of the
+    Markdown are among them."""
 
     html: str
     headings: tuple[Heading, ...]
@@ -83,13 +83,13 @@ class Fragment:
 
     @cached_property
     def converted(self) -> Converted:
-        """The HTML as Markdown, converted when it is asked for: few pages need it, and it takes longer than the rest.
-        Raises :class:`html_tree.Unreadable` for one that is too deep."""
+        """The HTML as Markdown. It is converted on first use, because few pages need it. Raises
+        :class:`html_tree.Unreadable` if it would take long to parse."""
         return to_markdown(whole_content(self.html))
 
 
 def read_fragment(html: str) -> Fragment:
-    """Read the content of a page; one that is too deep has no headings and no words."""
+    """Read the content of a page. If it would take long to parse, it has no headings and no words."""
     try:
         content = whole_content(html)
     except html_tree.Unreadable:
@@ -98,36 +98,36 @@ def read_fragment(html: str) -> Fragment:
 
 
 def is_bare(page: Page, content: Fragment) -> bool:
-    """Whether a page was made by a plugin and has no text but headings, such as a blog's archive of a year."""
+    """Whether a page was made by a plugin and has only headings, such as a blog's archive of a year."""
     headings = sum(len(words(heading.text)) for heading in content.headings)
     return bool(getattr(page.file, "generated_by", None)) and len(content.words) <= headings
 
 
 MAX_MISSING_WORDS = 20
-"""Words of a page's HTML that its Markdown may lack: labels, keys, additions of the theme."""
+"""Words of a page's HTML that its Markdown may lack, such as labels, keys and additions of the theme."""
 MAX_MISSING_SHARE = 0.1
-"""The share of words that may be missing instead, on a long page."""
+"""The share of words that the Markdown of a long page may lack."""
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
 def is_incomplete(text: str, content: Fragment) -> bool:
-    """Whether the Markdown ``text`` of a page, with its title, lacks a heading of its HTML, or many of its words: text
-    that a plugin generated."""
+    """Whether a text lacks a heading of a page's HTML or many of its words, because a plugin generated them. ``text``:
+    the title and the Markdown of the page."""
     text_words = set(words(text))
-    unknown = [each.text for each in content.headings if not text_words.issuperset(words(each.text))]
-    if unknown:
-        letters = _NO_LETTER.sub("", text.casefold())  # "H~2~O" is read as one word
-        if any(_NO_LETTER.sub("", heading.casefold()) not in letters for heading in unknown):
+    missing_headings = [each.text for each in content.headings if not text_words.issuperset(words(each.text))]
+    if missing_headings:
+        letters = _NO_LETTER.sub("", text.casefold())  # without marks in words, as in "H~2~O"
+        if any(_NO_LETTER.sub("", heading.casefold()) not in letters for heading in missing_headings):
             return True
     missing = sum(word not in text_words for word in content.words)
     return missing > max(MAX_MISSING_WORDS, MAX_MISSING_SHARE * len(content.words))
 
 
 def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool, cleaned: bool) -> Document:
-    """The document of a page. ``headings``: those of its HTML. ``text``: its Markdown. ``cleaned``: text that readers
-    do not see is left out of the search."""
+    """The document of a page. ``headings``: the headings of its HTML. ``text``: its Markdown. ``cleaned``: text that
+    readers do not see is not searched."""
     title = str(page.title)
-    # the text of the file where ``text`` is another; empty for a page that a plugin made
+    # the text of the page's file; empty for a page that a plugin made
     source = "" if getattr(page.file, "generated_by", None) else _content(page)
     edit = {"edit_url": page.edit_url} if page.edit_url else {}
     return Document(
@@ -146,7 +146,7 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool,
 
 
 def _content(page: Page) -> str:
-    """The content of a page's file; empty if it was deleted, is no text, or a plugin read the page from elsewhere."""
+    """The content of a page's file; empty if the file cannot be read as text or does not exist."""
     try:
         return page.file.content_string
     except (OSError, ValueError):
@@ -154,22 +154,23 @@ def _content(page: Page) -> str:
 
 
 def source_text(page: Page, expand: Expand) -> str:
-    """The page's Markdown after all plugins, with the front matter of its file, so that line numbers stay the same."""
+    """The Markdown of a page after all plugins. The front matter of its file is in front, so that line numbers are
+    those of the file."""
     text = expand(page.markdown or "")
     source = _content(page) if page.meta else ""
     if not source.startswith("---"):
         return text
     _, begin = front_matter.split(source)
-    # MkDocs drops the blank lines behind the front matter
-    blank = len(source[begin:]) - len(source[begin:].lstrip("\n"))
-    return source[: begin + blank] + text if begin else text
+    # MkDocs drops the blank lines after the front matter
+    blank_lines = len(source[begin:]) - len(source[begin:].lstrip("\n"))
+    return source[: begin + blank_lines] + text if begin else text
 
 
 def expansion(config: MkDocsConfig) -> Expand:
-    """A function that inserts the snippets of other files, as the site's Markdown extensions do.
+    """A function that inserts snippets of other files into a text, as the site's Markdown extensions do.
 
-    Plugins get the Markdown before these extensions run, so their preprocessors are run here again. Text that
-    ``auto_append`` adds to each page, such as a glossary, is left out.
+    Plugins get the Markdown before these extensions run, so their preprocessors are run here. Text that ``auto_append``
+    adds to each page, such as a glossary, is left out.
     """
     names = [name for name in _EXPANDING if name in config.markdown_extensions]
     if not names:
@@ -201,10 +202,10 @@ _EXPANDING = {"pymdownx.snippets": "snippet", "markdown_include.include": "inclu
 class PagesSource(SourceWrapper):
     """The pages of a site as a source of documents.
 
-    Path, text, title, url, nav path, metadata and headings are those of ``pages``. The rest comes from ``tree``, the
-    source folder. A page that is not in the tree (generated, ignored by git, a symlink) has no source file and is never
-    stale. ``unread``: paths of pages that the generator did not build this time; an index keeps them. Texts over
-    ``limit`` bytes are skipped.
+    ``pages``: the documents, without blob ids and times, which come from ``tree``, the documentation folder. A page
+    that is not in the tree (generated, ignored by git, a symlink) has no source file and is never stale. ``unread``:
+    paths of pages that MkDocs did not build this time; an index keeps them. ``limit``: the size of the longest text in
+    bytes; longer ones are skipped.
     """
 
     name = "site"
@@ -229,16 +230,17 @@ class PagesSource(SourceWrapper):
             values = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]
             fingerprint = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest() + included
             self._pages[page.path] = replace(page, blob_id=blob, size=len(data), fingerprint=fingerprint)
-        self.excluded_hashes = self._without(frozenset())
+        self.excluded_hashes = self._hashes_of_excluded(frozenset())
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         entries = {path: document_source.identity(page.blob_id, page.fingerprint) for path, page in self._pages.items()}
         unread = {path: blob for path, blob in (indexed or {}).items() if path in self._unread}
-        self.excluded_hashes = self._without(unread.keys())
+        self.excluded_hashes = self._hashes_of_excluded(unread.keys())
         entries |= unread
         return Scan(dict(sorted(entries.items())), tuple(self._skipped))
 
-    def _without(self, unread: Collection[str]) -> frozenset[str]:
+    def _hashes_of_excluded(self, unread: Collection[str]) -> frozenset[str]:
+        """The hashed paths of files that are neither pages nor unread."""
         return frozenset(
             document_source.hash_path(path) for path in self._files if path not in self._pages and path not in unread
         )
@@ -249,7 +251,7 @@ class PagesSource(SourceWrapper):
         return self._pages[path]
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
-        """As in the tree. A page without a source file has the time of the newest page that has one."""
+        """The times of the source files. A page without one has the time of the newest page with one."""
         with_file = [path for path in paths if path in self._files]
         times = super().last_modified(with_file, known, since)
         newest = max(times.values(), default=UNKNOWN_TIME)

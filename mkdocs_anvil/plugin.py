@@ -1,9 +1,8 @@
-"""The plugin's options in ``mkdocs.yml``, and the hooks of MkDocs that call Anvil: after a build, the site contains the
-index of its pages.
+"""The plugin's options in ``mkdocs.yml``, and the hooks of MkDocs that put the index of all pages into the site.
 
-A plugin for languages may start builds inside the build. Pages are collected until the outermost one ends. The index is
-kept in a folder next to ``mkdocs.yml``, because MkDocs empties the site folder. A build without changes only copies it.
-With ``mkdocs serve`` the plugin and the model stay loaded until the server ends.
+A plugin for languages may start builds inside a build, so pages are collected until the outermost build ends. The index
+is kept in a folder next to ``mkdocs.yml``, because MkDocs empties the site folder. After a build without changes it is
+only copied. During ``mkdocs serve`` the plugin and the model stay loaded.
 """
 
 from __future__ import annotations
@@ -59,39 +58,38 @@ def _printable(record: logging.LogRecord) -> bool:
 log.logger.addFilter(_printable)
 
 MAX_WARNINGS = 20
-"""Questions without an answer that are logged."""
+"""Unanswered questions that are logged."""
 FIRST_PRIORITY = 200
-"""The priority of the hook that reads the options: before plugins that collect the pages of several folders in a
-temporary one and make that ``docs_dir``, such as monorepo."""
+"""The priority of the hook that reads the options. It runs before plugins such as monorepo, which copy the pages of
+several folders into a temporary folder and make that ``docs_dir``."""
 LAST_PRIORITY = -200
-"""The priority of the hooks: after all other plugins, also those that then build other languages (-100)."""
+"""The priority of the other hooks. They run after all plugins, also those that build other languages (-100)."""
 
 
 class IndexPath(options.Type[str]):
-    """A file inside the site, such as ``anvil/index.db``."""
+    """An option with the path of a file inside the site, such as ``anvil/index.db``."""
 
     def __init__(self) -> None:
         super().__init__(str, default="anvil/index.db")
 
     def run_validation(self, value: object) -> str:
         path = PurePosixPath(super().run_validation(value).replace("\\", "/"))
-        elsewhere = path.is_absolute() or ".." in path.parts or ":" in path.as_posix()
-        if (
-            elsewhere or path.suffix.lower() not in index_url.FILES
-        ):  # a file of the site with another suffix is never replaced
+        is_outside = path.is_absolute() or ".." in path.parts or ":" in path.as_posix()
+        # Only these suffixes, so that no other file of the site is replaced.
+        if is_outside or path.suffix.lower() not in index_url.FILES:
             raise base.ValidationError(f"{value!r} is not a file inside the site. Write a path such as anvil/index.db.")
         return path.as_posix()
 
 
 class Globs(options.ListOfItems[str]):
-    """Globs over the pages' paths in ``docs_dir``."""
+    """An option with globs over the paths of pages in ``docs_dir``."""
 
     def __init__(self) -> None:
         super().__init__(options.Type(str), default=[])
 
 
 class Rendered(Globs):
-    """``auto``, false, or globs and ``auto``. The value is always a list."""
+    """An option that is ``auto``, false, or a list of globs and ``auto``. Its value is a list."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,25 +102,27 @@ class Rendered(Globs):
 
 
 def _table(kind: type, without: Collection[str], **own: Any) -> options.SubConfig[base.Config]:
-    """The keys of a table of ``anvil.toml``, from which comes what is not given. ``without``: keys that the plugin does
-    not take; ``own``: options in place of those that have the type of the key."""
-    types = {key: own.get(key) or options.Type(plain_type(hint)) for key, hint in keys(kind).items()}
-    taken = {key: options.Optional(option) for key, option in types.items() if key not in without}
-    return options.SubConfig(type(kind.__name__, (base.Config,), taken))
+    """An option with the keys of a table of ``anvil.toml``. A key that is not set has the value of that file.
+
+    ``without``: keys that the plugin does not have. ``own``: options for keys that need more than a check of the type.
+    """
+    by_key = {key: own.get(key) or options.Type(plain_type(hint)) for key, hint in keys(kind).items()}
+    optional = {key: options.Optional(option) for key, option in by_key.items() if key not in without}
+    return options.SubConfig(type(kind.__name__, (base.Config,), optional))
 
 
 class Sources(options.Type[Any]):
-    """A path or URL, or a list of them. The value is always a list."""
+    """An option that is a path or URL, or a list of them. Its value is a list."""
 
     def __init__(self) -> None:
         super().__init__((str, list), default=[])
 
     def run_validation(self, value: object) -> list[str]:
-        given = super().run_validation(value)
-        sources = [given] if isinstance(given, str) else given
+        source_or_list = super().run_validation(value)
+        sources = [source_or_list] if isinstance(source_or_list, str) else source_or_list
         if not all(isinstance(source, str) for source in sources):
             raise base.ValidationError("Expected a path or URL, or a list of them.")
-        return [source for source in sources if source.strip()]  # an unset environment variable gives an empty one
+        return [source for source in sources if source.strip()]  # it is empty if an environment variable is not set
 
 
 class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
@@ -163,25 +163,25 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
 
 
 def configuration(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Config:
-    """The configuration for a site whose ``mkdocs.yml`` is in ``folder``: ``anvil.toml``, then ``ANVIL_*``, then the
-    options. Raises :class:`ConfigError`.
+    """The configuration for a site whose ``mkdocs.yml`` is in ``folder``. The plugin's options override the variables
+    ``ANVIL_*``, and these ``anvil.toml``. Raises :class:`ConfigError`.
 
-    Anchors come from the HTML, or from MkDocs' rule where there is none. The name of the kept index contains the
-    documents' folder and the purpose, since pages have other addresses with ``mkdocs serve``.
+    ``purpose``: "site" or "serve", which have an index each, since pages have other addresses with ``mkdocs serve``.
+    Anchors come from the HTML; where there is none, they are made as MkDocs makes them.
     """
-    given = {
+    from_options = {
         f"{table}.{key}": value
         for table in ("chunking", "embedding")
         for key, value in chosen[table].items()
         if value is not None
     }
-    flags = {**given, "chunking.slugs": "mkdocs", "docs": str(docs)}
+    flags = {**from_options, "chunking.slugs": "mkdocs", "docs": str(docs)}
     config, _ = load_config(flags=flags, start=folder)
     return replace(config, docs=str(docs), index=str(kept_index(folder, docs, purpose)))
 
 
 def kept_index(folder: Path, docs: Path, purpose: str) -> Path:
-    """The file in which the index of a site is kept between builds, such as ``.anvil/site-docs.db``."""
+    """The file that keeps the index of a site between builds, such as ``.anvil/site-docs.db``."""
     name = docs.relative_to(folder).as_posix() if docs.is_relative_to(folder) else docs.name
     return folder / INDEX_FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-.') or 'docs'}.db"
 
@@ -194,18 +194,19 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         self._opened: api.Anvil | None = None
         self._settings: Config | None = None
         self._contents: dict[str, pages.Fragment] = {}
-        """HTML of a page -> what was read of it. 'mkdocs serve' keeps it, so that only edited pages are read again."""
+        """HTML of a page -> its content. ``mkdocs serve`` keeps it, so that only edited pages are read again."""
         self._forget()
 
     def _forget(self) -> None:
+        """Drop the pages of the last build."""
         self._depth = 0
-        """Builds that are running, one inside the other."""
+        """The number of running builds, one inside the other."""
         self._shown: dict[str, tuple[Page, str]] = {}
-        """Path -> page and its HTML."""
+        """Path -> (page, its HTML)."""
         self._unread: set[str] = set()
-        """Pages that a dirty build did not render."""
+        """Paths of pages that a dirty build did not render."""
         self._order: dict[str, int] = {}
-        """Path -> place in the navigation."""
+        """Path -> position in the navigation."""
 
     # --- hooks ---------------------------------------------------------------------------------------------
 
@@ -215,7 +216,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
 
     @event_priority(FIRST_PRIORITY)
     def on_config(self, config: MkDocsConfig) -> None:
-        """Read the options. Raises PluginError for invalid ones."""
+        """Read the options. Raises PluginError if one is not valid."""
         folder = Path(config.config_file_path or config.docs_dir).absolute().parent
         purpose = "serve" if self._serving else "site"
         try:
@@ -234,15 +235,16 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
 
     @event_priority(LAST_PRIORITY)
     def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> None:
+        """Remember the order of pages in the navigation."""
         for page in nav.pages:
             self._order.setdefault(page.file.src_uri, len(self._order))
 
     @event_priority(LAST_PRIORITY)
     def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
-        """Collect the pages after all plugins, when links between API pages are resolved too.
+        """Collect the pages. At this time all plugins are done, and links between API pages are resolved.
 
-        A page that replaces a missing translation counts once. A dirty build renders changed pages only; the others
-        are noted.
+        A page that replaces a missing translation is collected once. A dirty build renders only changed pages; the
+        others are noted in ``_unread``.
         """
         for file in files.documentation_pages(inclusion=InclusionLevel.is_in_serve):
             if file.page is not None and file.page.content is not None:
@@ -274,7 +276,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
                 self._test(self.config.tests)
         except AnvilError as error:
             self._complain(f"The site has no index: {error}")
-        except Exception as error:  # a defect must not make the build of the site fail
+        except Exception as error:  # a defect of Anvil must not make the build of the site fail
             log.debug("The index could not be built.", exc_info=True)
             self._complain(f"The site has no index, because of an error in Anvil ({type(error).__name__}: {error}).")
         else:
@@ -316,6 +318,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         return self._opened.index(source=source, previous=previous)
 
     def _documents(self, config: MkDocsConfig) -> list[Document]:
+        """The documents of the pages to index."""
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
         expand = pages.expansion(config)
         wanted = {path: shown for path, shown in self._shown.items() if choice.wants(path, shown[0].meta)}
@@ -327,7 +330,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
                 log.debug(f"{path} is not indexed: a plugin made it, and it has only headings")
                 continue
             text, rendered = None, choice.as_rendered(path)
-            # What authors wrote is better than what the HTML gives, unless it lacks text that readers see.
+            # The authors' Markdown is better than Markdown made from HTML, unless it lacks text that readers see.
             if not rendered:
                 text = self._source(path, page, expand)
                 rendered = choice.auto and pages.is_incomplete(f"{page.title}\n{text}", content)
@@ -337,19 +340,19 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
                     converted = content.converted.markdown
                 except Exception as error:
                     log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
-            cleaned = converted is None
+            is_source = converted is None
             if converted is None:
                 converted = self._source(path, page, expand) if text is None else text
             elif text is not None:
                 converted_paths.append(path)
-            documents.append(pages.document(page, content.headings, converted, path in self._order, cleaned))
+            documents.append(pages.document(page, content.headings, converted, path in self._order, is_source))
         if converted_paths:
             shown = ", ".join(sorted(converted_paths))
             log.info(f"Indexed as HTML, because it has more text than the Markdown: {shown}")
         return documents
 
     def _source(self, path: str, page: Page, expand: pages.Expand) -> str:
-        """A page's Markdown with its snippets."""
+        """The Markdown of a page with its snippets inserted."""
         try:
             return pages.source_text(page, expand)
         except Exception as error:
@@ -368,6 +371,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         return files
 
     def _write_markdown(self, config: MkDocsConfig, documents: list[Document], index: Path) -> None:
+        """Write ``llms.txt`` and the Markdown of each page into the site."""
         with verify.open_checked(index) as reader:
             times = reader.times()
         last = len(self._order)
@@ -392,12 +396,13 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
             placed_pages(),
             paths_and_links.MarkdownLinks(layout, site),
             link_html=self.config.link_markdown,
-            is_whole=not self._unread,  # the lists would lack the pages that a dirty build skipped
+            is_whole=not self._unread,  # else the lists would lack the pages that a dirty build skipped
         )
         for note in report.notes:
             log.warning(f"llms_txt: {note}")
 
     def _put(self, kept: Path, target: Path) -> None:
+        """Copy the index into the site, with its manifest."""
         with safe_files.writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             publish.ensure_overwritable(target)
@@ -433,7 +438,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         log.info(f"{counted(report.pages, 'page')}, {done}: {target}")
 
     def _test(self, suite: str) -> None:
-        """Ask the questions of a suite, and warn of those that are not answered."""
+        """Ask the questions of a suite, and log a warning for each unanswered one if too many are."""
         assert self._opened is not None
         try:
             report = self._opened.test(suite)
@@ -454,16 +459,16 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
 
 
 def _site_url(config: MkDocsConfig) -> str:
-    """The address of the site, with a slash at its end; empty where it is not known."""
+    """The address of the site, which ends in a slash; empty if unknown."""
     root = (config.site_url or "").rstrip("/")
     return f"{root}/" if root else ""
 
 
 def reusable(sources: Sequence[str], folder: Path, model_digest: str, config: Config) -> tuple[list[Path], list[str]]:
-    """The indexes at ``sources`` as local files, and a warning for each one that cannot be used.
+    """(local files of the indexes at ``sources``, a warning for each index that cannot be used).
 
-    Relative paths start at ``folder``, which has ``mkdocs.yml``. ``config``: whether a published index must have an
-    attestation, as for ``anvil pull``; a file of this machine needs none.
+    Relative paths are relative to ``folder``, which has ``mkdocs.yml``. ``config`` says whether a published index needs
+    an attestation, as for ``anvil pull``. A local file needs none.
     """
     from anvil.fetch.fetch_index import fetch, fetch_as_configured
 

@@ -1,7 +1,7 @@
-"""The search page of a built site: its scripts, and ``search.json``, which has what they need besides the index file.
+"""The search page of a built site: its HTML and scripts, and ``search.json``, which they need besides the index file.
 
-The scripts read a few parts of the index. What is in the texts of all pages is written down here: the words and numbers
-of links. So are the weights and limits of the ranking, which are said once, in :mod:`anvil.search`.
+The scripts read only a few parts of the index. So ``search.json`` has the values that need the texts of all pages, such
+as the words of links, and the weights and limits of the ranking, which are defined in :mod:`anvil.search`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from anvil.text import query
 from anvil.text.query import Stemmer
 
 FOLDER, PAGE, DATA = "search", "index.html", "search.json"
-"""The folder next to the index, its page, and what the scripts need."""
+"""The folder next to the index, and the page and the data in it."""
 FILES = (PAGE, "search-box.js", "ranking.js", "index-file.js", "words.js", "excerpt.js")
-"""The files of the package that are copied."""
+"""The files of this package that are copied into the folder."""
 RULES = {
     "STOP": sorted(query.STOP),
     "MIN_UNREAD": characters.MIN_UNREAD,
@@ -60,14 +60,14 @@ RULES = {
     "UNLIKELY": confidence.UNLIKELY,
     "CONFIDENCE": {**asdict(confidence.fits_for("").words), "most_words": confidence.MAX_COUNTED_WORDS},
 }
-"""The weights and limits of the ranking, by the names that they have in its modules."""
+"""The weights and limits of the ranking. The scripts use the names of the Python modules."""
 
 
 def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
-    """Write the search page next to the index of a site; its path. Files that are the same are not written.
+    """Write the search page next to the index of a site, and return its path. Unchanged files are not written.
 
-    ``addresses``: path of a page in the index -> its address in the site. Raises :class:`ConfigError` for an index that
-    is not in the site, :class:`ArtifactError` for one that cannot be read, and :class:`BuildError`.
+    ``addresses``: path of a page in the index -> its address in the site. Raises :class:`ConfigError` if the index is
+    not in the site, :class:`ArtifactError` if it cannot be read, and :class:`BuildError`.
     """
     if not index.absolute().is_relative_to(site.absolute()):
         raise ConfigError(
@@ -91,7 +91,7 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
 
 
 def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
-    """What ``search.json`` has of an index and its pages."""
+    """The content of ``search.json``, without the address of the index file and of the site."""
     index = FileIndex(reader)
     sha256, size = connection.sha256(reader.connection)
     return {
@@ -109,7 +109,7 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The pages, by path. Keys without a value are left out."""
+    """The values of each page, in order of the paths. Keys without a value are left out."""
     links, factors, versions = index.links, index.page_factors, page_versions.of_index(reader)
     names = sorted({page.version for page in versions.pages.values()}, key=page_versions.newest)
     for document in reader.documents():
@@ -138,7 +138,7 @@ def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> It
 
 
 def parts_of_compounds(text: str, stem: Stemmer) -> str:
-    """The tokens of the parts of compound words in a title or breadcrumb. They count as words of it, but the keyword
-    index has them among the derived terms."""
+    """The tokens of the parts of compound words in a title or breadcrumb. The ranking counts them as words of it,
+    although the keyword index has them among the derived terms."""
     compounds = (word for word in query.words(text) if word.isascii())
     return " ".join(token for word in compounds for part in query.compound_parts(word) for token in stem(part.lower()))

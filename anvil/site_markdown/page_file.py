@@ -1,4 +1,4 @@
-"""A page as a Markdown file: front matter, and the text that readers see. Pure: values in, text out."""
+"""The Markdown file of a page: front matter, a title, and the text that readers see, with its images and links."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from anvil.text.references import TargetSpan
 from anvil.values import UNKNOWN_TIME, Document
 
 _NOT_PRINTED = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Characters that a quoted value of YAML has as an escape, besides those of JSON."""
+"""Characters that must be escaped in a quoted value of YAML, but not in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownPage:
-    """A page for readers of Markdown.
+    """A page for readers of Markdown. A value that is empty or None is not known.
 
-    ``path``: of its file, POSIX, in the folder of all such files. ``text``: Markdown without front matter, with
-    a heading of level 1. ``last_modified``: ISO 8601 in UTC. ``above``: the titles of the sections over it in the
-    navigation; None for a page that is in none. What is empty or None is not known.
+    ``path``: the path of its file, POSIX, in the folder of all such files. ``text``: Markdown with a heading of level
+    1, without front matter. ``last_modified``: ISO 8601 in UTC. ``above``: the titles of the sections above it in the
+    navigation; None for a page that is not in the navigation.
     """
 
     path: str
@@ -40,15 +40,15 @@ class MarkdownPage:
 def page_of(
     document: Document, path: str, above: tuple[str, ...] | None = None, images: Iterable[PageImage] = ()
 ) -> MarkdownPage:
-    """The page of a document. A text without a heading of level 1 gets the title as one. ``images``: those that the
-    text has no more of than their alternative texts."""
+    """The page of a document. If its text has no heading of level 1, it gets the title as one. ``images``: images of
+    which the text has only the alternative text."""
     declared, begin = front_matter.split(document.text)
     text = with_images(document.text, images)[begin:]
     metadata = {**declared, **document.metadata}
-    first = markdown_sections.leading_title(text)
-    title = document.title or _text(metadata, "title") or first
-    has_heading = first is not None
-    # Most pages begin with their title. The others are parsed only if that may tell more.
+    leading_title = markdown_sections.leading_title(text)
+    title = document.title or _text(metadata, "title") or leading_title
+    has_heading = leading_title is not None
+    # Most pages begin with their title. Others are parsed only if they need a title or may have a heading further down.
     if not has_heading and (not title or markdown_sections.may_have_h1(text)):
         parsed = document.page or markdown_sections.parse(text)
         headings = ((section.heading_level, section.title) for section in parsed.sections if section.heading_level)
@@ -74,8 +74,8 @@ def page_of(
 
 
 def render(page: MarkdownPage, link: Callable[[str], str | None], spans: Sequence[TargetSpan] | None = None) -> str:
-    """The text of the page's file. ``link``: a target of a link or an image of the page -> the target in the file,
-    None where there is none. ``spans``: the targets in its text, if they are known."""
+    """The text of a page's file. ``link``: gives the target to write for the target of a link or an image; for None,
+    only the text of the link is written. ``spans``: the targets in the page's text, if they are known."""
     values = {
         "title": page.title,
         "url": page.url,
@@ -90,18 +90,18 @@ def render(page: MarkdownPage, link: Callable[[str], str | None], spans: Sequenc
 
 
 def _mask(text: str) -> str:
-    """The text with a mask over what readers do not see. Definitions of links stay: links need them."""
-    mask, at = visible_text.masked(text, site=True), 0
+    """The text in which everything that readers do not see is masked, except definitions of links, which links need."""
+    masked_text, at = visible_text.masked(text, site=True), 0
     pieces: list[str] = []
     for span in visible_text.spans(text, site=True):
         if span.kind == "definition" and text[span.start : span.end].lstrip(" \t>").startswith("["):
-            pieces += mask[at : span.start], text[span.start : span.end]
+            pieces += masked_text[at : span.start], text[span.start : span.end]
             at = span.end
-    return "".join([*pieces, mask[at:]])
+    return "".join([*pieces, masked_text[at:]])
 
 
 def with_images(text: str, images: Iterable[PageImage]) -> str:
-    """The Markdown of a page with its images in place of their alternative texts."""
+    """The Markdown of a page in which images replace their alternative texts."""
     pieces: list[str] = []
     at = 0
     for image in images:
@@ -117,10 +117,11 @@ def _text(metadata: dict[str, object], key: str) -> str | None:
 
 
 def one_line(text: str) -> str:
+    """A text with single spaces and without line ends."""
     return " ".join(text.split())
 
 
 def _quoted(value: str) -> str:
-    """A value as a double-quoted scalar of YAML, which no reader takes for a number, a date or a Boolean."""
-    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # half of a surrogate pair is no text
-    return _NOT_PRINTED.sub(lambda found: f"\\u{ord(found[0]):04X}", json.dumps(whole, ensure_ascii=False))
+    """A value as a double-quoted YAML scalar, which no reader takes for a number, a date or a Boolean."""
+    valid = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # without halves of surrogate pairs
+    return _NOT_PRINTED.sub(lambda match: f"\\u{ord(match[0]):04X}", json.dumps(valid, ensure_ascii=False))

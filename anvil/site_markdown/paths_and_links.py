@@ -1,7 +1,7 @@
-"""Which Markdown files a page of a site has beside its HTML, and where links between them lead. Pure.
+"""Paths of the Markdown files of a site's pages, and links between these files.
 
-A client that knows a page's address asks for it with ``.md`` behind it (without the slash at its end), or for
-``index.md`` in the page's folder. So a page has two files: one beside its HTML, and one at its address with ``.md``.
+A client that knows the address of a page asks for that address with ``.md`` appended, or for ``index.md`` in the page's
+folder. So a page has two files: one beside its HTML, and one at its address (without the final slash) with ``.md``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from anvil.sites.site_pages import SitePage
 from anvil.text import references
 
 SAMPLE_PAGES = 100
-"""Pages whose links tell the path of a site that does not say its address."""
+"""Pages whose links are read to find the path at which a site is published."""
 _SAFE = "/@!$&'()*+,;=~-._"
 
 
 class SitePlace(NamedTuple):
-    """A page in a site: the path of its HTML, and its address in the site. ``base``: the path or address in the site
-    that the relative links in its text start from."""
+    """A page in a site. ``html``: the path of its HTML. ``address``: its address within the site. ``base``: the path or
+    address within the site to which the links in its text are relative."""
 
     html: str
     address: str
@@ -33,41 +33,43 @@ class SitePlace(NamedTuple):
 
 
 def place_of(page: SitePage) -> SitePlace:
-    """Where a page is whose text is that of its HTML."""
+    """The place of a page whose text was made from its HTML."""
     return SitePlace(page.file, page.address, page.address)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The Markdown files of the pages of a site: path of the HTML -> paths. The first of a page is the one that links
-    lead to. ``refused``: path -> the page that has no file there, because another page has it."""
+    """The Markdown files of a site. ``files``: path of a page's HTML -> paths of its Markdown; links lead to the first.
+    ``refused``: path -> HTML of the page that cannot have this file, because another page has it."""
 
     files: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, str]
 
 
 def lay_out(places: Iterable[SitePlace]) -> Layout:
-    """The files of all pages. Where two would have one, the page with HTML beside it has it, else the first."""
+    """The Markdown files of all pages. If two pages need the same file, the one with its HTML beside it gets the file,
+    else the first one."""
     ordered = sorted(places)
     files: dict[str, list[str]] = {}
     refused: dict[str, str] = {}
     taken: set[str] = set()
-    for is_beside in (True, False):  # first all that are beside HTML: they go before a page with the same address
+    for is_beside in (True, False):  # files beside HTML come first, because they have precedence
         for place in ordered:
-            path = posixpath.splitext(place.html)[0] + ".md" if is_beside else _behind(place)
-            own = files.setdefault(place.html, [])
-            if path is None or path in own or not page_addresses.is_plain(path):  # nor is it read from a record
+            path = posixpath.splitext(place.html)[0] + ".md" if is_beside else _file_at_address(place)
+            paths = files.setdefault(place.html, [])
+            if path is None or path in paths or not page_addresses.is_plain(path):
                 continue
-            if path.casefold() in taken:  # the same file on many systems
+            if path.casefold() in taken:  # many systems do not distinguish upper and lower case
                 refused[path] = place.html
                 continue
             taken.add(path.casefold())
-            own.append(path)
-    return Layout({html: tuple(own) for html, own in files.items()}, refused)
+            paths.append(path)
+    return Layout({html: tuple(paths) for html, paths in files.items()}, refused)
 
 
-def _behind(place: SitePlace) -> str | None:
-    """The file at a page's address with ``.md`` behind it. None for the first page of a site."""
+def _file_at_address(place: SitePlace) -> str | None:
+    """The file at a page's address with ``.md`` appended. None for the start page, and for an address that hides the
+    ending of the HTML file."""
     stem, ending = posixpath.splitext(place.html)
     folder, _, name = stem.rpartition("/")
     if name == "index":
@@ -76,18 +78,19 @@ def _behind(place: SitePlace) -> str | None:
 
 
 class Destination(NamedTuple):
-    """Where a link leads: the path in the site, None for a place elsewhere, and the HTML of the page that is there."""
+    """The destination of a link. ``path``: the path in the site; None if it is elsewhere. ``html``: the HTML of the
+    page at that path; None without one."""
 
     path: str | None = None
     html: str | None = None
 
 
 class SiteLinks:
-    """Where the links of a site's pages lead, as in a browser.
+    """The destinations of links in a site's pages, as in a browser.
 
-    ``site_url``: the address of the site, which ends in ``/``; empty when it is not known, and then ``base_path`` is
-    the path that addresses from the top of the host begin with. ``sources``: path of a source file -> path of the HTML,
-    for texts whose links lead to source files.
+    ``site_url``: the address of the site, which ends in ``/``; empty if unknown. In that case ``base_path`` is the path
+    on the host at which the site is published. ``sources``: path of a source file -> path of its HTML, for texts whose
+    links lead to source files.
     """
 
     def __init__(
@@ -107,7 +110,7 @@ class SiteLinks:
         self._sources = sources or {}
 
     def destination(self, target: str, base: str) -> Destination:
-        """Where a target leads. ``base``: as in :class:`SitePlace`."""
+        """The destination of a link's target. ``base``: as in :class:`SitePlace`."""
         try:
             parts = urlsplit(target)
         except ValueError:  # such as http://[
@@ -120,15 +123,15 @@ class SiteLinks:
             return Destination()
         html = self._sources.get(inside) or self._pages.get(page_addresses.key(inside))
         if html is None and not base.endswith("/") and not path.startswith("/") and not parts.netloc:
-            # a page at "guide" is often served at "guide/", from where its links are relative
+            # a page at "guide" is often served at "guide/", and then its links are relative to "guide/"
             html = self._pages.get(page_addresses.key(_normal(posixpath.join(base, path))))
         return Destination(inside, html)
 
     def _inside(self, scheme: str, host: str, path: str, above: str) -> str | None:
-        """The path in the site that a target leads to; None for one elsewhere."""
+        """The path in the site of a target; None if it is elsewhere. ``above``: the folder of the page."""
         if scheme or host:
-            own = self._site_url.netloc.removeprefix("www.")
-            if scheme not in ("", "http", "https") or not host or host.removeprefix("www.") != own:
+            site_host = self._site_url.netloc.removeprefix("www.")
+            if scheme not in ("", "http", "https") or not host or host.removeprefix("www.") != site_host:
                 return None
         elif not path.startswith("/"):
             return _normal(posixpath.join(above, path))
@@ -138,15 +141,15 @@ class SiteLinks:
 
 
 class MarkdownLinks:
-    """The targets of links in the Markdown files of ``layout``; ``site``: where the links of the pages lead."""
+    """The targets that links have in the Markdown files of ``layout``. ``site``: the destinations of these links."""
 
     def __init__(self, layout: Layout, site: SiteLinks) -> None:
         self.layout = layout
         self._site = site
 
     def of(self, base: str, file: str) -> Callable[[str], str]:
-        """A function: the target of a link in the text of a page -> the target in its Markdown file. ``base``: as in
-        :class:`SitePlace`."""
+        """A function that gives the target in the Markdown file ``file`` for the target of a link in a page's text.
+        ``base``: as in :class:`SitePlace`."""
         return lru_cache(1024)(lambda target: self._target(target, base, posixpath.dirname(file)))
 
     def _target(self, target: str, base: str, folder: str) -> str:
@@ -155,7 +158,7 @@ class MarkdownLinks:
             return target
         parts = urlsplit(target)
         fragment = f"#{parts.fragment}" if parts.fragment else ""
-        for twin in self.layout.files.get(html or "", ())[:1]:  # the first one, if the page has any
+        for twin in self.layout.files.get(html or "", ())[:1]:  # the first Markdown file, if the page has any
             return relative(twin, folder) + fragment
         if posixpath.dirname(base) == folder or parts.netloc or parts.scheme or parts.path.startswith("/"):
             return target
@@ -165,23 +168,22 @@ class MarkdownLinks:
 
 
 def _normal(path: str) -> str:
-    """A path without steps; empty for the site itself."""
+    """A path without ``.`` and ``..``; empty for the site itself."""
     normal = posixpath.normpath(path)
     return "" if normal == "." else normal
 
 
 _TOP = "/a/b/c/d/e/f/g/h/"
-"""A folder for the site, so that a path that leads out of it stays one."""
+"""A made-up folder of the site, so that a path that leads out of the site keeps its ``..``."""
 
 
 def relative(path: str, folder: str) -> str:
-    """A path in the site as a link from a folder of it."""
+    """The relative link from a folder of the site to a path in the site."""
     return quote(posixpath.relpath(f"{_TOP}{path}", f"{_TOP}{folder}"), safe=_SAFE)
 
 
 def base_path(texts: Iterable[str], places: Iterable[SitePlace]) -> str:
-    """The path that the addresses in links from the top of the host begin with, by the links in some texts of a site
-    whose pages do not say their address."""
+    """The path on the host at which a site is published, by the links in its texts that begin with a slash."""
     targets = (span.target for text in islice(texts, SAMPLE_PAGES) for span in references.target_spans(text))
     keys = {key: place.html for place in places if (key := page_addresses.key(place.address))}
     return f"/{page_addresses.common_prefix((target for target in targets if target.startswith('/')), keys)}"

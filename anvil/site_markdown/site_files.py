@@ -1,8 +1,8 @@
-"""Markdown in the folder of a built site: beside each page, ``llms.txt`` and ``llms-full.txt``.
+"""Markdown files, ``llms.txt`` and ``llms-full.txt`` in the folder of a built site, and links to them in its HTML.
 
-:func:`publish` writes the pages of an index, as ``anvil build --site FOLDER --markdown`` does, and :func:`write` any
-pages. Only files that Anvil wrote are replaced or removed (:class:`anvil.sites.site_listing.Record`); others stay, and
-are named. A file whose content is the same is not written. Files are put in place by a rename.
+:func:`publish` writes the pages of an index, as ``anvil build --site FOLDER --markdown`` does. :func:`write` writes any
+pages. Only files that Anvil wrote are replaced or removed (:class:`anvil.sites.site_listing.Record`). Others stay, and
+the report names them. A file is written only if its content changes, and put in place by a rename.
 """
 
 from __future__ import annotations
@@ -41,22 +41,24 @@ if TYPE_CHECKING:
     from anvil.sites.site_folder import SiteFolder
 
 MAX_WAITING_BYTES = 64_000_000
-"""Bytes of files that wait until the record of them is written."""
+"""Bytes of files in memory that are written together, after the record of them."""
 MAX_HTML_BYTES = 50_000_000
-"""Size of an HTML file that gets a link."""
+"""The largest HTML file that gets a link."""
 MAX_PATHS_SHOWN = 3
 _NO_LINK = "no link to the Markdown, because the page has no end of its head, a <base>, or another such link"
 
 
 class PlacedPage(NamedTuple):
+    """A page and its place in the site."""
+
     place: SitePlace
     page: MarkdownPage
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownReport:
-    """What was done to the Markdown of a site. ``files``: that it has now; ``notes``: sentences for people on files
-    that could not be written."""
+    """The result of writing the Markdown of a site. ``files``: the number of Markdown files that the site has now.
+    ``notes``: sentences on files that could not be written."""
 
     pages: int
     files: int
@@ -80,45 +82,45 @@ def write(
     is_whole: bool = True,
     progress: Progress = silent,
 ) -> MarkdownReport:
-    """Write the Markdown of all pages, in the order of ``llms.txt``.
+    """Write the Markdown of ``pages``, which are in the order of ``llms.txt``.
 
-    ``link_html``: each HTML file gets a link to its Markdown; links of an earlier build are removed otherwise.
-    ``is_whole``: otherwise the pages are not all of the site, so nothing is removed, and no list of them is written.
-    Raises :class:`BuildError` when nothing can be written.
+    ``link_html``: give each HTML file a link to its Markdown; if False, remove the links of an earlier build.
+    ``is_whole``: these are all pages of the site; if False, nothing is removed and no ``llms.txt`` is written. Raises
+    :class:`BuildError` if nothing can be written.
     """
     layout = links.layout
     files = _Files(folder)
     listed: list[MarkdownPage] = []
-    all_pages = [llms.head(site)]
-    size_of_all = 0
+    full_texts = [llms.head(site)]
+    full_bytes = 0
     linked: list[tuple[SitePlace, str]] = []
     for done, (place, page) in enumerate(pages):
         progress("writing Markdown", done, len(layout.files))
         spans = references.target_spans(page.text)
-        by_folder: dict[str, str] = {}  # a text for each folder: the links start from there
+        by_folder: dict[str, str] = {}  # folder -> text, whose links are relative to the folder
         for path in layout.files[place.html]:
             above = path.rpartition("/")[0]
             if above not in by_folder:
                 by_folder[above] = render(page, links.of(place.base, path), spans)
             files.want(path, by_folder[above])
         listed.append(replace(page, text=""))
-        if size_of_all <= llms.MAX_FULL_BYTES:
+        if full_bytes <= llms.MAX_FULL_BYTES:
             text = references.with_targets(page.text, spans, links.of(place.base, llms.FULL))
-            all_pages.append(f"\n<!-- {page.url or page.path} -->\n\n{text}")
-            size_of_all += len(all_pages[-1].encode(errors="replace"))
+            full_texts.append(f"\n<!-- {page.url or page.path} -->\n\n{text}")
+            full_bytes += len(full_texts[-1].encode(errors="replace"))
         linked.append((place, page.path))
     notes = []
     if layout.refused:
         paths = [f"{path} of {html}" for path, html in sorted(layout.refused.items())]
         named = first_of(paths, MAX_PATHS_SHOWN)
         notes.append(f"Another page has this Markdown file too, so it is not written: {named}.")
-    if unnamed := sorted(html for html in layout.files if not page_addresses.is_plain(html)):
-        named = first_of(unnamed, MAX_PATHS_SHOWN)
-        notes.append(f"{named}: no Markdown, because no system but Unix has such a file name.")
+    if unix_only := sorted(html for html in layout.files if not page_addresses.is_plain(html)):
+        named = first_of(unix_only, MAX_PATHS_SHOWN)
+        notes.append(f"{named}: no Markdown, because such a file name is not valid on Windows.")
     if is_whole:
-        has_full = size_of_all <= llms.MAX_FULL_BYTES
+        has_full = full_bytes <= llms.MAX_FULL_BYTES
         if has_full:
-            files.want(llms.FULL, "".join(all_pages))
+            files.want(llms.FULL, "".join(full_texts))
         else:
             size = f"{llms.MAX_FULL_BYTES // 1_000_000} MB"
             notes.append(f"{llms.FULL} is not written: the text of all pages is larger than {size}.")
@@ -130,23 +132,29 @@ def write(
 
 
 class _Files:
-    """The Markdown files of a site, as they are and as they will be. ``own``: path -> digest of those that Anvil wrote
-    and that are there."""
+    """The Markdown files in a site's folder, and their changes. ``own``: path -> digest of the existing files that
+    Anvil wrote."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._root = os.path.realpath(folder)
         self._record = read_record(folder)
-        self._known = self._record
+        """The record of the build before this one."""
+        self._written_record = self._record
         self._waiting: dict[str, bytes] = {}
-        self._size = 0
+        """Path -> content of the files to write."""
+        self._waiting_bytes = 0
         self._inside: dict[str, bool] = {}
+        """Folder -> whether it is really in the site, and no link leads out of it."""
         self._problems: dict[str, list[str]] = {}
+        """Reason -> paths of files that are not as wanted."""
         self._kept: set[str] = set()
+        """Files that could not be written, so that an earlier version is not removed."""
         self.own: dict[str, str] = {}
         self.written = self.removed = 0
 
     def want(self, path: str, text: str) -> None:
+        """Write a file, at once or later, if its content changes and the existing one is Anvil's."""
         data = text.encode(errors="replace")
         digest = hashlib.sha256(data).hexdigest()
         try:
@@ -160,13 +168,13 @@ class _Files:
             self._problem(path, "not a file of Anvil, so it stays as it is")
         else:
             self._waiting[path] = data
-            self._size += len(data)
-            if self._size > MAX_WAITING_BYTES:
+            self._waiting_bytes += len(data)
+            if self._waiting_bytes > MAX_WAITING_BYTES:
                 self._write_waiting()
 
     def _digest(self, path: str) -> str | None:
-        """The SHA-256 (hex) of the file that is there; None without one. Raises :class:`BuildError` for a link or a
-        folder, and for a folder above that leads out of the site, and :class:`OSError`."""
+        """The SHA-256 (hex) of an existing file; None without one. Raises :class:`BuildError` if it is a link or a
+        folder, or if a link above it leads out of the site, and :class:`OSError`."""
         above = path.rpartition("/")[0]
         if above not in self._inside:
             real = os.path.realpath(self._folder / above)
@@ -179,12 +187,12 @@ class _Files:
         return safe_files.sha256(file, safe_files.opener)
 
     def _write_waiting(self) -> None:
-        """Write the files that wait; first the record of them."""
+        """Write the waiting files, after the record of them."""
         if not self._waiting:
             return
-        # With the record first, a build that is interrupted leaves no file that the next one takes for somebody else's.
+        # The record is first, so that an interrupted build leaves no file that the next one takes for somebody else's.
         coming = {path: hashlib.sha256(data).hexdigest() for path, data in self._waiting.items()}
-        self._write_record(replace(self._known, unfinished={**self._record.unfinished, **self.own, **coming}))
+        self._write_record(replace(self._written_record, unfinished={**self._record.unfinished, **self.own, **coming}))
         for path, data in sorted(self._waiting.items()):
             try:
                 safe_files.write_file(self._folder / path, data, flush=False)
@@ -193,16 +201,16 @@ class _Files:
             else:
                 self.own[path] = coming[path]
                 self.written += 1
-        self._waiting, self._size = {}, 0
+        self._waiting, self._waiting_bytes = {}, 0
 
     def finish(self, is_whole: bool) -> None:
-        """Write what waits, and, of a whole site, remove the files of pages that are gone."""
+        """Write the waiting files. ``is_whole``: remove the files of pages that no longer exist."""
         self._write_waiting()
         for path in sorted({*self._record.files, *self._record.unfinished} - self.own.keys()):
             try:
                 digest = self._digest(path)
             except (OSError, BuildError):
-                continue  # it is another file now
+                continue  # it is not a file of Anvil anymore
             if digest is None or not self._record.is_own(path, digest):
                 continue
             if not is_whole or path in self._kept:
@@ -215,12 +223,12 @@ class _Files:
                 self._refuse(path, error)
                 continue
             self.removed += 1
-            with suppress(OSError):  # it has other files
+            with suppress(OSError):  # the folder has other files
                 (self._folder / path).parent.rmdir()
 
     def link_html(self, wanted: Sequence[tuple[SitePlace, str]], is_whole: bool) -> list[str]:
-        """Put a link to its Markdown into the HTML of each page, and, of a whole site, remove it from others; the files
-        that have one."""
+        """Put a link to its Markdown into the HTML of each wanted page. ``is_whole``: remove it from other HTML files.
+        Returns the HTML files that have a link now."""
         linked = {
             place.html
             for place, path in wanted
@@ -232,8 +240,8 @@ class _Files:
         return sorted(linked if is_whole else linked | others)
 
     def _edit(self, html: str, change: Callable[[bytes], bytes | None]) -> bool:
-        """Change an HTML file. Its time stays: it tells which pages are older than their source. Returns whether it
-        is as wanted."""
+        """Change an HTML file, and keep its time, which tells whether a page is older than its source. Returns whether
+        the file is as wanted."""
         file = self._folder / html
         try:
             if self._digest(html) is None:
@@ -253,17 +261,19 @@ class _Files:
         return True
 
     def save(self, linked: Sequence[str]) -> None:
+        """Write the record of all files if it changed. ``linked``: HTML files with a link to their Markdown."""
         record = Record(self.own, {}, tuple(linked))
-        if record != self._known:
+        if record != self._written_record:
             self._write_record(record)
 
     def _write_record(self, record: Record) -> None:
         file = self._folder / RECORD
         safe_files.ensure_inside_parent(file.parent)
         safe_files.put_file(file, record.text(), flush=False)
-        self._known = record
+        self._written_record = record
 
     def _refuse(self, path: str, error: Exception) -> None:
+        """Note that a file cannot be written."""
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._problem(path, f"it cannot be written ({reason.rstrip('.')})")
         self._kept.add(path)
@@ -272,7 +282,7 @@ class _Files:
         self._problems.setdefault(reason, []).append(path)
 
     def notes(self) -> list[str]:
-        """A sentence for each reason that files are not as wanted."""
+        """A sentence for each reason why files are not as wanted."""
         return [f"{first_of(paths, MAX_PATHS_SHOWN)}: {reason}." for reason, paths in sorted(self._problems.items())]
 
 
@@ -283,8 +293,8 @@ _OWN = re.compile(rb'<link rel="alternate" type="text/markdown" href="[^"<>]*" d
 
 
 def _with_link(data: bytes, target: str) -> bytes | None:
-    """A page with the link. None for one without an end of its head, with another link to Markdown, or with a
-    ``<base>``, which gives links another start."""
+    """The HTML of a page with a link to its Markdown. None if it has no end of its head, another link to Markdown, or a
+    ``<base>``, to which the link would be relative."""
     data = _without_link(data)
     end = _HEAD_END.search(data)
     if end is None or _OTHER.search(data) or _BASE.search(data, 0, end.start()):
@@ -297,7 +307,7 @@ def _without_link(data: bytes) -> bytes:
     return _OWN.sub(b"", data, count=1)
 
 
-# --- of the pages of an index ---------------------------------------------------------------------------------------
+# --- the pages of an index ------------------------------------------------------------------------------------------
 
 
 def publish(
@@ -310,10 +320,10 @@ def publish(
     mcp_url: str | None = None,
     progress: Progress = silent,
 ) -> MarkdownReport:
-    """Write the pages of the index of a site into its folder.
+    """Write the pages of a site's index as Markdown into its folder.
 
-    ``site``: as it was read for this index. ``name``: of the project. ``version``: of pages without one of their own.
-    Raises :class:`ArtifactError` for the index, and :class:`BuildError`.
+    ``site``: the site as it was read for this index. ``name``: the name of the project. ``version``: the version of
+    pages without one of their own. Raises :class:`ArtifactError` if the index is not valid, and :class:`BuildError`.
     """
     if not site.pages():
         site.scan()
@@ -329,9 +339,9 @@ def publish(
         first = next((document for document in stored if places[document.file_path].address == ""), None)
         summary = first.metadata.get("description") if first is not None else None
         version = version or reader.meta().get("version")
-        # Generators put a description of the site into each page without one of its own.
+        # A description that several pages have is that of the site: generators put it into pages without their own.
         counts = Counter(str(document.metadata.get("description")) for document in stored if document is not first)
-        of_site = frozenset(description for description, count in counts.items() if count > 1)
+        site_descriptions = frozenset(description for description, count in counts.items() if count > 1)
         base_path = "/"
         if not url:
             base_path = paths_and_links.base_path(
@@ -342,9 +352,9 @@ def publish(
             for document in _documents(reader, stored):
                 place, images = places[document.path], pages[document.path].facts.images
                 metadata = {"version": version, **document.metadata}
-                if metadata.get("description") in of_site:
+                if metadata.get("description") in site_descriptions:
                     del metadata["description"]
-                for path in layout.files[place.html][:1]:  # none where another page has both files
+                for path in layout.files[place.html][:1]:  # empty if other pages have both files
                     yield PlacedPage(place, page_of(replace(document, metadata=metadata), path, images=images))
 
         return write(
@@ -358,12 +368,13 @@ def publish(
 
 
 def _order(page: SitePage) -> list[tuple[bool, str]]:
-    """Pages by their paths, the first page of a folder before the others, files before folders."""
+    """The sort key of a page: by path, the index page of a folder first, files before folders."""
     *folders, name = page.file.split("/")
     return [*((True, folder) for folder in folders), (False, "" if name.startswith("index.") else name)]
 
 
 def _documents(reader: Reader, stored: Sequence[StoredDocument]) -> Iterator[Document]:
+    """The pages of an index with their texts."""
     for page, chunks in zip(stored, reader.chunks_of_pages(page.id for page in stored), strict=True):
         text = page_text(chunks)
         document = Document(page.file_path, page.blob_id, text, page.size, page.last_modified)

@@ -159,7 +159,7 @@ def test_a_collision_and_a_long_name_cost_a_message_each(tmp_path: Path) -> None
 def test_a_page_with_a_name_that_windows_does_not_have_costs_a_message(tmp_path: Path) -> None:
     """Its Markdown would not be in the record, and so be read as the site's own."""
     report = publish(tmp_path, {"Category:A.html": "# A\n", "b.html": "# B\n"})
-    assert report.notes == ("Category:A.html: no Markdown, because no system but Unix has such a file name.",)
+    assert report.notes == ("Category:A.html: no Markdown, because such a file name is not valid on Windows.",)
     assert "Category" not in (tmp_path / "llms.txt").read_text()
 
 
