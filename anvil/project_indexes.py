@@ -59,9 +59,9 @@ def of_project(config: Config, base: Path) -> tuple[Collection, ...]:
     """
     configured = config.collections
     labels = {collection.label for collection in configured}
-    names = {OWN_NAME, *(each.name for each in configured if each.docs is not None or each.version is None)}
+    names = {OWN_NAME, *(own.name for own in configured if own.docs is not None or own.version is None)}
     locked = registry.part("locked collections")(base, config, names) if (base / LOCK_NAME).is_file() else ()
-    others = (*configured, *(each for each in locked if each.label not in labels))
+    others = (*configured, *(collection for collection in locked if collection.label not in labels))
     return tuple(sorted((*_own(config, base, others), *others), key=lambda collection: collection.docs is None))
 
 

@@ -275,11 +275,8 @@ def checked(function: F) -> F:
 # --- cancellation ----------------------------------------------------------------------------------------
 
 WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: True)
-"""Whether the answer can still reach the caller of this context. A server sets it.
-
-Code that waited for a lock calls :func:`still_wanted` before it starts, so a request of a client that disconnected
-costs nothing more.
-"""
+"""Whether the answer can still reach the caller of this context. A server sets it. Code that waited for a lock calls
+:func:`still_wanted` before it starts, so a request of a client that disconnected costs nothing more."""
 
 
 class Abandoned(AnvilError):

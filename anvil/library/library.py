@@ -44,7 +44,7 @@ from anvil.library.values import (
     WholeDocument,
 )
 from anvil.requests import checked, checks_arguments, still_wanted
-from anvil.search import searcher
+from anvil.search import query_vector
 from anvil.search.pages import text_part
 from anvil.settings.configuration import configured, load_config
 from anvil.settings.schema import Config
@@ -392,7 +392,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
         search = checked(LibrarySearch)(query, top_k, library, filter, max_chars)
         # Embedded before the connection is taken: other queries need not wait for the model or a service.
-        question = searcher.embed_query(query, self.provider) if self.provider.dimensions else None
+        question = query_vector.embed_query(query, self.provider) if self.provider.dimensions else None
         with self._read() as reader:
             if self._searcher is None:
                 self._searcher = LibrarySearcher(reader, self.provider)

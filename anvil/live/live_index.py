@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.memory_copy import Location, MemoryCopy
     from anvil.results import Freshness
-    from anvil.search.searcher import Explained, QueryVector
+    from anvil.search.query_vector import QueryVector
+    from anvil.search.searcher import Explained
 
 
 CLOSED = "This index is closed. Open it again, as with anvil.open()."
@@ -205,7 +206,7 @@ class LiveIndex:
         if self.closed or model is None or request.mode == "keyword":
             return None
         still_wanted()
-        from anvil.search.searcher import embed_query
+        from anvil.search.query_vector import embed_query
 
         return embed_query(request.query, model)
 

@@ -127,9 +127,9 @@ def excerpt(text: str, wanted: Sought, size: int) -> Excerpt:
 
 def goes_on(text: str, part: Excerpt) -> bool:
     """Whether an excerpt ends within code, between two items or rows, or with a line that introduces what follows."""
-    rest = text[part.end :].lstrip()
+    following = text[part.end :].lstrip()
     is_cut = bool(part.after) or text[part.start : part.end].rstrip().endswith(":")
-    return bool(rest) and (is_cut or _LISTED_NEXT.match(rest) is not None)
+    return bool(following) and (is_cut or _LISTED_NEXT.match(following) is not None)
 
 
 def definition(text: str, wanted: Sought, size: int) -> tuple[int, int] | None:

@@ -95,14 +95,14 @@ class _FixedText:
         """(start, end) of each match in a line, one after the other: a caller that wants the first one does not wait
         for others."""
         folded = self._folded(line)
-        place: Callable[[int], int] = int
+        unfolded: Callable[[int], int] = int  # position in the folded line -> position in the line
         if len(folded) != len(line):  # "ß" folds to "ss"
             ends = array("I", itertools.accumulate(len(character.casefold()) for character in line))
-            place = partial(bisect.bisect_right, ends)
+            unfolded = partial(bisect.bisect_right, ends)
         at = folded.find(self._pattern)
         while at >= 0:
             end = at + len(self._pattern)
-            yield place(at), place(end - 1) + 1
+            yield unfolded(at), unfolded(end - 1) + 1
             at = folded.find(self._pattern, end)
 
 

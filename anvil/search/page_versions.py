@@ -1,7 +1,7 @@
-"""The versions of a page, of which an answer names one.
+"""Versions of a page in one index, such as ``docs/v2/`` beside ``docs/v3/``: an answer shows one of them.
 
-A site, or a folder such as ``docs/v2/``, has a page once for each version, and one of them is enough in an answer.
-Pages are versions of each other when their addresses, else their paths, are the same without the folder of the version.
+A site, or a folder of documents, has a page once for each version. Pages are versions of each other if their addresses,
+or their paths without addresses, are the same without the folder of the version.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Measured with headings as questions to two versions of six documentation sets. O
 page (73).
 """
 OTHER_SHARE = 0.8
-"""Share of the score of a page that the wanted version lacks: its subject was moved or removed. Of 128 headings of the
-newest etcd and k6 documentation, the mean reciprocal rank is .93 (.91 with a share of .9, .88 without); of 64 headings
-that only older versions have, 62 find their page (62, 63)."""
+"""Share of its score that a page keeps if the wanted version lacks it: its subject was moved or removed. Of 128
+headings of the newest etcd and k6 documentation, the mean reciprocal rank is .93 (.91 with a share of .9, .88 without).
+Of 64 headings that only older versions have, 62 find their page (62 with .9, 63 without)."""
 ARCHIVES = frozenset({"archive", "archived", "archives", "old", "older", "previous", "versions"})
-"""Folders at the top with folders of versions in them."""
+"""Folders at the top that have folders of versions in them."""
 LEAST_SHARE = 0.1
-"""Share of the shared pages of the largest version that another one has: a single ``index.md`` outside of all folders
-of versions is not the newest."""
+"""A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
+outside of all folders of versions is not the newest version."""
 _PUNCTUATION = ".,:;!?()[]\"'`"
 MIN_SHARED = 3
 """Pages that a folder of documents must have in common with another version to be a version: ``v2/index.md`` alone may
@@ -52,11 +52,13 @@ class Versioned(NamedTuple):
 
 
 class Versions(NamedTuple):
-    """The versions of pages, where any page has several.
+    """The versions of pages of which at least one has several.
 
-    ``pages``: document id -> its :class:`Versioned`. ``families``: family -> the names of the versions that have the
-    page. ``around``: family -> the names of all versions of the documentation or component that the page belongs to.
-    Names are in order, the newest first. The name of no version's folder is empty.
+    - ``pages``: document id -> its :class:`Versioned`.
+    - ``families``: family -> the names of the versions that have the page.
+    - ``around``: family -> the names of all versions of the documentation or component that the page belongs to.
+
+    Names are in order, the newest first. The name for pages outside of folders of versions is empty.
     """
 
     pages: Mapping[int, Versioned]
@@ -68,14 +70,13 @@ NO_VERSIONS = Versions({}, {}, {})
 
 
 class Wanted(NamedTuple):
-    """The version that a question is about. ``version``: None for the newest. ``words``: the question without its
-    name."""
+    """The version that a question is about; None for the newest. ``words``: the question without the version's name."""
 
     version: str | None
     words: str
 
     def among(self, names: Sequence[str]) -> str:
-        """The wanted one of the ``names`` of versions, newest first; the newest if it is not among them."""
+        """The wanted one of the ``names`` of versions, which are newest first; the newest if it is not among them."""
         return self.version if self.version is not None and self.version in names else names[0]
 
 
@@ -86,9 +87,9 @@ def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
     for id_, address, version in pages:
         parts = _ENDING.sub("", address).split("/")
         if version in parts:
-            place = parts.index(version)
-            family = "/".join(parts[:place] + parts[place + 1 :])
-            roots[family] = "/".join(parts[:place])
+            depth = parts.index(version)
+            family = "/".join(parts[:depth] + parts[depth + 1 :])
+            roots[family] = "/".join(parts[:depth])
         else:
             family = "/".join(parts)
         members[family].append((id_, version))
@@ -141,29 +142,33 @@ def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
 
 
 def in_folder(path: str) -> tuple[str, str]:
-    """The path of a page without a folder of archived versions around it, and the folder at its top; empty for none."""
-    top, _, rest = path.partition("/")
+    """The path of a page, without a folder of archived versions around it, and the folder at its top; empty if it is in
+    none."""
+    top, _, below = path.partition("/")
     if top.lower() in ARCHIVES:
-        path = rest
+        path = below
     return path, path.partition("/")[0] if "/" in path else ""
 
 
 def wanted(versions: Versions, question: str) -> Wanted:
-    """The version that a question names, if it names one; else the newest."""
+    """The version that a question names, if it names exactly one; else the newest."""
     words = {word: word.lower().strip(_PUNCTUATION) for word in question.split()}
-    named = {
+    version_of = {
         spelling: name for names in set(versions.around.values()) for name in names for spelling in spellings(name)
     }
-    wanted_ones = {named[name] for name in words.values() if name in named}
-    if len(wanted_ones) != 1:
+    named = {version_of[word] for word in words.values() if word in version_of}
+    if len(named) != 1:
         return Wanted(None, question)
-    rest = " ".join(word for word in question.split() if words[word] not in named)
-    return Wanted(wanted_ones.pop(), rest or question)
+    others = " ".join(word for word in question.split() if words[word] not in version_of)
+    return Wanted(named.pop(), others or question)
 
 
 def spellings(version: str) -> frozenset[str]:
-    """The words by which a question names a version: ``1.2`` and ``v1.2`` for ``v1.2.x``. None for a name without a
-    number: "the next page" does not ask for the version ``next``, nor "2 results" for version 2."""
+    """The words by which a question names a version: ``1.2`` and ``v1.2`` for ``v1.2.x``.
+
+    A name without a number has none: "the next page" does not ask for the version ``next``. Nor do "2 results" ask for
+    version 2.
+    """
     number = version.lower().removeprefix("v")
     if not number[:1].isdigit():
         return frozenset()
@@ -178,13 +183,14 @@ def newest(version: str | None) -> tuple[bool, Any]:
 
 
 def left_out(versions: Versions, want: Wanted) -> frozenset[int]:
-    """The pages of which another version is searched first: the wanted one, or the newest where that does not exist."""
+    """The pages of which another version is searched first: the wanted one, or the newest if the page is not in
+    that."""
     chosen = {family: want.among(names) for family, names in versions.families.items()}
     return frozenset(id_ for id_, page in versions.pages.items() if (page.version or "") != chosen[page.family])
 
 
 def is_foreign(versions: Versions, want: Wanted, page: int) -> bool:
-    """Whether a page does not exist in the wanted version of the documentation that it belongs to."""
+    """Whether a page is not in the wanted version of the documentation that it belongs to."""
     if page not in versions.pages:
         return False
     family = versions.pages[page].family

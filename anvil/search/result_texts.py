@@ -182,17 +182,13 @@ BASE_CHARS, CHARS_PER_RESULT = 800, 100
 LINE_CHARS = 80
 """Characters that each result has at least, if the budget has twice as many for each."""
 STEEPNESS = 10
-"""Evidence is the score as a share of the best one, to this power.
-
-Measured with 329 questions that people asked: results with at least .9 of the best score have the section that answers
-in a quarter of the cases, those below .8 in one of fifty.
-"""
+"""Evidence is the score as a share of the best one, to this power. Measured with 329 questions that people asked:
+results with at least .9 of the best score have the section that answers in a quarter of the cases, those below .8 in
+one of fifty."""
 ENOUGH_EVIDENCE = 0.3
-"""Evidence, about .89 of the best score, from which on a further section has text, and a text gets what others leave.
-
-A line for each further section took two thirds of the text from the sections that answer. In 208 questions, replies of
-the same length had .31 of the text of those sections, and have .40 without such lines.
-"""
+"""Evidence, about .89 of the best score, from which on a further section has text, and a text gets what others leave. A
+line for each further section took two thirds of the text from the sections that answer. In 208 questions, replies of
+the same length had .31 of the text of those sections, and have .40 without such lines."""
 NEAR = 0.7
 """Share of the score of a page's result from which on a further section of the page is named."""
 DONATED = 2

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anvil.embedding.passages import HeadedText
-from anvil.embedding.provider import EmbeddingProvider, explain_mismatch, uncached
+from anvil.embedding.provider import EmbeddingProvider, uncached
 from anvil.errors import AnvilError, ConfigError
-from anvil.formats import characters, patterns
+from anvil.formats import patterns
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks, vector_rows
 from anvil.requests import SearchRequest
@@ -27,6 +27,7 @@ from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, query_rewriting, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_versions import Versions, Wanted
+from anvil.search.query_vector import QueryVector, comparable_vector, embed_query, semantic_obstacle
 from anvil.search.ranking import (
     CANDIDATES,
     ENOUGH,
@@ -43,15 +44,6 @@ from anvil.text.headings import window_header
 from anvil.values import SEPARATOR, address
 from anvil.wording import closest_note, closest_paths, full_heading
 from anvil.wording import shown as quoted
-
-UNREAD_SCRIPT = (
-    "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
-)
-"""A note, with the scripts that the model reads and the consequence in this mode."""
-UNREAD_CONSEQUENCE = {
-    "hybrid": "words alone decided",
-    "semantic": "its vectors say little, use the mode hybrid or keyword",
-}
 
 NEAREST = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
@@ -151,58 +143,6 @@ class Explained:
     evidence: tuple[MatchEvidence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryVector:
-    """The unit vector of a query (dimensions,), or the error because of which it has none.
-
-    ``unread``: the model does not know the query's script, so the vector says little.
-    """
-
-    vector: NDArray[np.float32] | None
-    error: AnvilError | None = None
-    unread: bool = False
-
-
-def embed_query(query: str, provider: EmbeddingProvider) -> QueryVector:
-    """Embed a query. This uses no index, so it needs no lock."""
-    try:
-        text = lexicon.bounded(query)
-        vector = provider.embed_query(text)
-        if text.isascii():  # which scripts a model reads takes a look at its whole vocabulary
-            return QueryVector(vector)
-        return QueryVector(vector, unread=characters.is_unread(text, provider.scripts))
-    except AnvilError as error:
-        return QueryVector(None, error)
-
-
-def comparable_vector(
-    question: QueryVector, provider: EmbeddingProvider, mode: str
-) -> tuple[NDArray[np.float32] | None, str | None]:
-    """The vector that a search in this mode compares, and a note on what is wrong with it. Raises the error of a
-    question that has no vector, in semantic mode."""
-    if question.error is not None:
-        if mode == "semantic":
-            raise question.error
-        return None, f"Semantic search is off: {question.error}"
-    if question.unread:
-        scripts = characters.script_names(provider.scripts or ())
-        return None if mode == "hybrid" else question.vector, UNREAD_SCRIPT.format(scripts, UNREAD_CONSEQUENCE[mode])
-    return question.vector, None
-
-
-def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
-    """Why an index with this manifest cannot be searched by meaning; None if it can."""
-    if meta["embedding_dimensions"] == "0":
-        return "Semantic search is off: the index was built without vectors (embedding provider none)."
-    try:
-        digest = provider.digest
-    except AnvilError as error:
-        return f"Semantic search is off: {error}"
-    if meta["embedding_model_digest"] != digest:
-        return f"Semantic search is off: {explain_mismatch(meta, provider)}"
-    return None
-
-
 class Searcher:
     """Queries against the present content of an index."""
 
@@ -257,7 +197,7 @@ class Searcher:
             raise ConfigError(self.obstacle)
         selection, want = self.select(request), self._wanted_version(request)
         total = self.index.count(selection)
-        # The best chunks of 25 versions are 25 copies of one. So one version of each page has candidates of its own.
+        # With 25 versions, the best chunks are 25 copies of one. So one version of each page has candidates of its own.
         selections = [selection] if want is None else [self._one_version(request, want), selection]
         weights = ranking.query_weights(self.index, query if want is None else want.words)
         vector: NDArray[np.float32] | None = None
@@ -292,7 +232,7 @@ class Searcher:
         return Candidates(results, total, weights, vector, failure)
 
     def _wanted_version(self, request: SearchRequest) -> Wanted | None:
-        """The version that a question is about. None if no page has several versions, or the request chooses one."""
+        """The version that a question is about. None if no page has several versions, or if the request chooses one."""
         if request.version is not None or not self.versions.pages:
             return None
         return page_versions.wanted(self.versions, request.query)
@@ -416,7 +356,8 @@ def with_rewritten_query(
 ) -> tuple[SearchRequest, QueryVector | None, tuple[str, ...]]:
     """The request with its query as :mod:`anvil.search.query_rewriting` rewrites it, the embedded query unless it was
     rewritten, and the notes on that."""
-    query, note = query_rewriting.rewritten(request.query, [each.index for each in searchers], searchers[0].provider)
+    indexes = [searcher.index for searcher in searchers]
+    query, note = query_rewriting.rewritten(request.query, indexes, searchers[0].provider)
     return (request, question, ()) if note is None else (replace(request, query=query), None, (note,))
 
 
@@ -462,7 +403,7 @@ def _read_again(
     is_asked = request.read_passages and request.mode == "hybrid" and lexicon.qualified_name(request.query) is None
     if scorer is None or not is_asked:
         return results, None
-    passages = [searchers[each.number].passage(each.ranked.row, candidates[each.number].vector) for each in best]
+    passages = [searchers[r.number].passage(r.ranked.row, candidates[r.number].vector) for r in best]
     try:
         values = scorer.score(lexicon.bounded(request.query), passages).tolist()
     except AnvilError as error:

@@ -21,16 +21,8 @@ from anvil.errors import ConfigError
 from anvil.requests import SearchRequest
 from anvil.search import ranking
 from anvil.search.confidence import logistic
-from anvil.search.searcher import (
-    Candidates,
-    QueryVector,
-    RankedHits,
-    Result,
-    Searcher,
-    embed_query,
-    ranked_hits,
-    with_rewritten_query,
-)
+from anvil.search.query_vector import QueryVector, embed_query
+from anvil.search.searcher import Candidates, RankedHits, Result, Searcher, ranked_hits, with_rewritten_query
 from anvil.text import query as lexicon
 
 SHORTLIST = 5
@@ -177,4 +169,4 @@ def merged_scores(log_odds: Sequence[float], scores: Sequence[float], behind: fl
         return []
     best = max(log_odds[:FIRST_RESULTS]) - HOME_WEIGHT * behind
     odds = (round(best - ORDER_WEIGHT * (scores[0] - score), ODDS_DIGITS) for score in scores)
-    return [round(logistic(each), DIGITS) for each in odds]
+    return [round(logistic(value), DIGITS) for value in odds]

@@ -126,7 +126,7 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
             f"{file} sets embedding.base_url to {index_url.without_secrets(url)}: {KEY} and the text would be sent "
             f"there, and that file was not named. Set {BASE_URL} to the same address, {way_out}."
         )
-    indexes = {f"collections.{each.name}.index": each.index for each in config.collections}
+    indexes = {f"collections.{collection.name}.index": collection.index for collection in config.collections}
     if "index" not in settings:
         indexes["index"] = config.index
     for key, index in indexes.items():

@@ -328,7 +328,7 @@ class Config:
             raise ConfigError("index is empty. Name the index file, or leave it out.")
         index_url.refuse_unknown(self.index or "")
         labels: set[str] = set()
-        built: dict[str, Collection] = {}  # by the place of the index
+        built: dict[str, Collection] = {}  # by the folder or file of the index
         for collection in self.collections:
             if collection.docs is None and collection.index is None:
                 raise ConfigError(
@@ -340,10 +340,10 @@ class Config:
                     f"There are two collections {collection.label}. Give each its own name, or its own version."
                 )
             labels.add(collection.label.lower())
-            place = collection.index or collection.site.get("folder") or collection.docs
-            if collection.docs is None or not isinstance(place, str) or index_url.is_remote(place):
+            index = collection.index or collection.site.get("folder") or collection.docs
+            if collection.docs is None or not isinstance(index, str) or index_url.is_remote(index):
                 continue
-            other = built.setdefault(posixpath.normpath(place), collection)
+            other = built.setdefault(posixpath.normpath(index), collection)
             if other.built_from != collection.built_from:
                 raise ConfigError(
                     f"The collections {other.label} and {collection.label} have the same index file, and each build "

@@ -30,9 +30,10 @@ from anvil.results import Hit, Mode
 from anvil.search import confidence, ranking, result_texts
 from anvil.search.candidates import FileIndex
 from anvil.search.confidence import UNLIKELY
+from anvil.search.query_vector import embed_query
 from anvil.search.ranking import ScoreParts
 from anvil.search.result_texts import SectionSpan
-from anvil.search.searcher import RankedHits, Searcher, embed_query
+from anvil.search.searcher import RankedHits, Searcher
 from anvil.settings.schema import ChunkingOptions, SearchOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
