@@ -218,6 +218,12 @@ def test_the_page_names_the_numbers(row: str, now: int) -> None:
     assert re.search(rf"^\| {row} \| [^|]+ \| {now} \|", PAGE, re.MULTILINE)
 
 
+def test_the_page_of_the_index_file_names_the_format() -> None:
+    page = (DOCUMENTATION / "reference" / "artifact.md").read_text(encoding="utf-8")
+    assert f"| `format_version` | {table_rows.FORMAT_VERSION} |" in page
+    assert f"now {table_rows.FORMAT_VERSION}." in page
+
+
 def test_the_page_names_the_pythons_that_the_package_claims() -> None:
     from scripts import project
 
