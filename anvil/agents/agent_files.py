@@ -87,7 +87,7 @@ class StaleFiles(NamedTuple):
         return bool(self.stale or self.problems)
 
     def messages(self, command: str) -> tuple[str, ...]:
-        """A sentence on the files that are out of date, with the command that writes them, and one for each file that
+        """A sentence on the files that are out of date, with the command that writes them. Then one for each file that
         cannot be compared."""
         names = ", ".join(self.stale)
         stale = f"The pointer for agents is out of date in {names}. Run: {command}"
@@ -97,8 +97,8 @@ class StaleFiles(NamedTuple):
 class AgentFiles:
     """The agents' files around a documentation folder.
 
-    They are at the root of its repository. Without a repository they are in ``base``, the folder of the configuration,
-    or, if the documents are not in it, in the folder above the documents.
+    They are at the root of its repository. Without one they are in ``base``, the folder of the configuration. If the
+    documents are not in that folder, they are in the folder above the documents.
     """
 
     def __init__(self, docs: Path, base: Path) -> None:

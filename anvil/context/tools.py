@@ -1,4 +1,4 @@
-"""The ``context`` toolset: six read-only tools over a repository's specs, plans, tasks and decisions.
+"""The ``context`` toolset: six read-only tools over specs, plans, tasks and decisions; instructions; ``POST /ingest``.
 
 Names, parameters, defaults and result fields are a contract: clients depend on them.
 """

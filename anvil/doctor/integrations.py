@@ -63,7 +63,7 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
             yield Finding("wrong", f"{shown} cannot be read: {error}. Correct it.")
         return
     except OSError as error:
-        yield Finding("wrong", f"{shown} cannot be read ({error.strerror}).")
+        yield Finding("wrong", f"{shown} cannot be read ({error.strerror}). Change its permissions.")
         return
     own_name = default_name(file, project.base)
     ours = {title: server for title, server in servers.items() if is_ours(client, server)}
@@ -229,8 +229,8 @@ class UnrunPlugin(NamedTuple):
 def unrun_plugin(docs: Path) -> UnrunPlugin | None:
     """The MkDocs plugin of the project of a documentation folder, if it does not run.
 
-    None without the plugin, without evidence that Zensical builds the site, if MkDocs builds it, too, and if a build of
-    the index after the site is configured.
+    None without the plugin, and without evidence that Zensical builds the site. None also if MkDocs builds it, too, or
+    if a build of the index after the site is configured.
     """
     file = _mkdocs_config(docs)
     try:

@@ -174,8 +174,11 @@ REPORT_PAGE = Tool(
 
 
 def configured(toolset: Toolset, opened: Anvil) -> Toolset:
-    """The toolset for an open index: with the tool and the sentence that ``[serve]`` switches on, with topics in the
-    instructions if they are known already, and with ``collection`` and ``version`` if there are several collections."""
+    """The toolset for an open index.
+
+    It has the tool and the sentence that ``[serve]`` switches on, and topics in the instructions if they are known
+    already. If there are several collections, tools have the parameters ``collection`` and ``version``.
+    """
     tools = list(toolset.tools)
     options = opened.config.table(ServeOptions)
     if options.question_log:

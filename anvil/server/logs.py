@@ -1,4 +1,4 @@
-"""The log of a server on stderr, with a line for each call, and the progress of long work, to the log and to clients.
+"""The log of a server on stderr, such as its line for each call; and progress of long work, for the log and clients.
 
 The log has one line for each event, as text or JSON. Any thread may report progress, such as that of the first build.
 """

@@ -80,8 +80,8 @@ def routes(bridge: ThreadBridge) -> list[Route]:
 def search(opened: Anvil, arguments: dict[str, Any]) -> dict[str, Any]:
     """A search in all collections, or in the given one.
 
-    ``text`` is the JSON text that an agent gets from search_docs, ``parts`` are the parts of each score, and ``words``
-    the words of the results that match the query.
+    ``text``: the JSON text that an agent gets from search_docs. ``parts``: the parts of each score. ``words``: the
+    words of the results that match the query.
     """
     if len(arguments["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")

@@ -72,7 +72,7 @@ def test_agents_md_is_made_where_there_is_none_of_the_files(root: Path) -> None:
 
 
 def test_a_file_in_place_of_a_folder_has_no_pointer(root: Path) -> None:
-    """Such as a README beside the folders of skills, which Biome has."""
+    """The repository of Biome has a README beside the folders of skills."""
     write(root / ".claude/skills/README.md", "# Skills\n")
     write(root / ".github", "")
     write(root / ".cursor", "")

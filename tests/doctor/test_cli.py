@@ -51,7 +51,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def committed(project: Path) -> Path:
-    """The same with the index in git, and the drivers for it."""
+    """The project with the index in git, and the drivers for it."""
     (project / "docs/.anvil/.gitignore").write_text("*\n!.gitignore\n!index.db\n")
     shell(call("git", "install"))
     commit(project, "index", at=1_700_000_100)
@@ -79,7 +79,7 @@ def shell(command: str, code: int = 0) -> str:
 
 
 def findings(subject: str, **options: Any) -> list[Finding]:
-    """What one examination says of the working folder's project, and that no other broke down."""
+    """The findings of one examination of the project in the working folder. No other examination may break down."""
     found = list(cli.examine(examined_project(OpenRequest(**options))))
     assert not [each for each in found if each.verdict == "unseen"]
     return [each for each in found if each.subject == subject]
@@ -424,7 +424,7 @@ def test_a_client_that_cannot_start_the_server(on_path: Path, name: str, damage:
 
 
 def test_a_broken_file_is_left_to_its_owner(on_path: Path) -> None:
-    """One with other settings is no matter of Anvil's if it does not name Anvil."""
+    """If a file also has other settings and does not name Anvil, it is not reported."""
     file = write(on_path, {".codex/config.toml": "model = "}) / ".codex/config.toml"
     assert "No MCP client" in finding("clients").text
     file.write_text('[mcp_servers.docs]\ncommand = "anvil\n')

@@ -1,4 +1,4 @@
-"""What clients of one process share."""
+"""The settings that clients of one process share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What headers of HTTP say, and that strange ones say nothing."""
+"""Values of HTTP headers. Headers in a strange form are ignored."""
 
 from __future__ import annotations
 

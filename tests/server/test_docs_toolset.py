@@ -19,7 +19,7 @@ def test_twenty_updated_and_removed_pages_are_named_and_the_others_counted(tmp_p
         opened.index()
 
     def freshness(changed: int, removed: Sequence[int] = ()) -> Any:
-        """What a new server says, after so many pages have changed since the build and some were deleted."""
+        """The freshness that a new server reports, after pages have changed since the build and some were deleted."""
         write(docs, {f"p{number:02}.md": f"# Page {number}\n\nNew.\n" for number in range(changed)})
         for number in removed:
             (docs / f"p{number:02}.md").unlink()

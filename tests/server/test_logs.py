@@ -1,4 +1,4 @@
-"""What a document or a client names cannot write to the terminal on which the log is read, nor forge an entry."""
+"""Names of documents and clients in the log: they cannot control the terminal, and cannot forge an entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client of a standing connection can make the server hold."""
+"""Memory of a server for a client of a standing connection that does not read its answers."""
 
 from __future__ import annotations
 

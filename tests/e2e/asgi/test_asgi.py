@@ -278,7 +278,7 @@ def test_uvicorn_runs_it(index: Path, port: int) -> None:
 
 
 def test_a_server_that_raises_for_a_failed_start_shows_one_error() -> None:
-    """As hypercorn does: it raises from ``send``."""
+    """hypercorn raises from ``send``."""
 
     class Failed(Exception):
         pass

@@ -268,7 +268,7 @@ def test_a_provider_that_cannot_be_reached_is_no_fault_of_the_client(index: Path
 def test_an_issuer_that_is_spelled_otherwise_is_named_in_the_log(
     index: Path, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As the final slash of Auth0's issuers."""
+    """The issuers of Auth0 have a final slash."""
     token = provider.token(RESOURCE, "docs:read")
     (response,) = searched(variables(index, provider, ANVIL_OAUTH_ISSUER=f"{provider.issuer}/"), token)
     assert response.status_code == 503 and "the log of this server says why" in response.json()["error"]

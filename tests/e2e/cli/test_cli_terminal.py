@@ -21,7 +21,7 @@ EVIL = "\x1b]0;owned\x07\x1b[31mred\x9b2J\x08\x7f"
 
 
 def terminal(*arguments: str, cwd: Path, code: int = 0, more: dict[str, str] | None = None) -> str:
-    """What the program writes to a terminal, stdout and stderr together."""
+    """The output of the program on a terminal, stdout and stderr together."""
     ours, its = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "anvil", *arguments],

@@ -1,4 +1,4 @@
-"""What people type: paths as results print them, words without quotes, a folder, options of the older Anvil."""
+"""Words that people type: paths as results print them, queries without quotes, a folder, options of older Anvils."""
 
 from __future__ import annotations
 

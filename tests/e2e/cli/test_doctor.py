@@ -41,7 +41,7 @@ def of(answer: dict[str, Any], subject: str) -> list[dict[str, Any]]:
 
 
 def asked(installed: Installation, cwd: Path, before: str = "", **more: str) -> dict[str, Any]:
-    """What the doctor of an installation says, after a command in the same shell."""
+    """The report of an installation's doctor, after a command in the same shell."""
     line = f"{before}\n{installed.program} doctor --json" if before else f"{installed.program} doctor --json"
     done = installed.run(line, cwd, code=None, **more)
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -52,7 +52,7 @@ def asked(installed: Installation, cwd: Path, before: str = "", **more: str) -> 
 def healed(
     installed: Installation, cwd: Path, subject: str, said: str, **more: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the doctor said before and after the command that it printed for a broken thing, which heals it."""
+    """The reports before and after the command that the doctor printed for a broken thing. The command repairs it."""
     answer = asked(installed, cwd, **more)
     (found,) = [each for each in of(answer, subject) if each["verdict"] != "ok"]
     assert said in found["text"] and found["fix"], found
@@ -165,7 +165,7 @@ def test_a_runtime_that_cannot_be_loaded_and_a_package_that_is_missing(installed
 
 
 def test_optional_parts(installed: Installation, project: Path) -> None:
-    """What the plugin and OpenAI's API need is brought by the command; the key is never shown."""
+    """The command installs the packages that the plugin and OpenAI's API need. The key is not shown."""
     write(project, {"mkdocs.yml": "site_name: x\nplugins: [search, anvil]\n"})
     client = "class OpenAI(dict):\n    def close(self):\n        pass\n"  # what is used of the packages
     installed.offer({*directly("mkdocs"), *directly("openai")}, client)

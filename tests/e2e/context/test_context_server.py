@@ -73,7 +73,7 @@ def health(server: Process) -> dict[str, Any]:
 
 
 def test_a_session_with_every_tool(speaker: Speaker, root: Path) -> None:
-    """One body of tests: a server process is slow to start."""
+    """One test for all tools, because a server process is slow to start."""
     tools = {tool.name: tool for tool in speaker.do("list_tools").tools}
     assert list(tools) == list(TOOLS)
     for name, kind in TOOLS.items():

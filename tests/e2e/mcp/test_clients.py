@@ -148,7 +148,7 @@ def stdio(docs: Path) -> list[str]:
 
 
 def printed(*words: str | Path) -> Any:
-    """What a program of Node prints, parsed."""
+    """The JSON that a program of Node prints."""
     done = node(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)

@@ -216,7 +216,7 @@ def test_the_token_through_the_sdk(guarded: Process) -> None:
 
 
 def test_host_token_and_names_from_the_environment(docs: Path, tmp_path: Path) -> None:
-    """As a container is told them: the token in a file, with the line end that files have."""
+    """A container has them in variables, and the token in a file, with a line end."""
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     variables = {"ANVIL_HOST": "0.0.0.0", "ANVIL_TOKEN_FILE": str(file), "ANVIL_ALLOWED_HOST": "docs.example.org docs "}

@@ -32,7 +32,7 @@ REAL = os.environ.get("ANVIL_MCPB")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What stands in for the wheel where only its bytes matter."""
+    """A file in place of the wheel, for tests that need only its bytes."""
     file = tmp_path_factory.mktemp("wheel") / f"anvil_docs-{anvil.__version__}-py3-none-any.whl"
     file.write_bytes(b"PK")
     return file
@@ -60,7 +60,7 @@ def manifest(installed: Path) -> dict[str, Any]:
 
 
 def command(installed: Path, **chosen: str) -> StdioServerParameters:
-    """What a client starts, with what its user chose. A setting without a value stays a placeholder."""
+    """The command that a client starts, with the settings of its user. One without a value stays a placeholder."""
     server = manifest(installed)["server"]["mcp_config"]
     known = {"__dirname": str(installed), **{f"user_config.{name}": value for name, value in chosen.items()}}
 

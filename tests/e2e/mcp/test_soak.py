@@ -30,7 +30,7 @@ PLACES = 12
 
 
 class Shelf:
-    """What lies on disk: for each page the texts that an answer may hold, by when they were written."""
+    """The pages on disk: for each the texts that an answer may have, by the time at which they were written."""
 
     def __init__(self, docs: Path) -> None:
         self.docs = docs
@@ -83,7 +83,7 @@ def work(shelf: Shelf, stop: threading.Event) -> None:
 
 
 def ask(found: anvil.Anvil, shelf: Shelf, chance: random.Random) -> None:
-    """One call of a random kind, its answer compared with what the disk held."""
+    """Make one call of a random kind, and compare its answer with the pages on disk."""
     path = f"{chance.choice(['moving', 'moved'])}/{chance.randrange(PLACES)}.md"
     kind = chance.randrange(6)
     since = time.monotonic()

@@ -212,7 +212,7 @@ def test_the_first_build_does_not_keep_anybody_waiting(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["memory", "http"])
 def test_progress_is_noted(way: str, tmp_path: Path) -> None:
-    """Of many pages that changed at once, which the next call reads."""
+    """The next call reads many pages that changed at once."""
     docs = write(tmp_path / "docs", PAGES)
     with ExitStack() as stack:
         if way == "memory":

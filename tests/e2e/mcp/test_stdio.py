@@ -77,7 +77,7 @@ class Pipe:
         self.send(INITIALIZED)
 
     def end(self) -> None:
-        """As a client that leaves, which a server obeys."""
+        """Leave like a client: the server must end."""
         self.stdin.close()
         assert self.process.wait(20) == 0
         self.stdout.close()
@@ -105,7 +105,7 @@ def pipe(docs: Path) -> Iterator[Pipe]:
 
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
-    """One conversation that many malformed lines must not end."""
+    """A conversation that is used by all tests of malformed lines, which must not end it."""
     pipe = Pipe(write(tmp_path_factory.mktemp("chat") / "docs", PAGES))
     pipe.begin()
     yield pipe

@@ -1,4 +1,4 @@
-"""What any surface can rely on: errors as values, arrays, free objects, tools that write, routes, health."""
+"""The features that all toolsets share: errors as values, arrays, free objects, tools that write, routes, health."""
 
 from __future__ import annotations
 

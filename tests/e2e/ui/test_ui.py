@@ -64,7 +64,7 @@ def get(server: Process, path: str, method: str = "GET", **headers: str) -> tupl
 
 
 def answer(server: Process, name: str, expected: int = 200, /, **parameters: Any) -> Any:
-    """What an endpoint says, as JSON, under the page's headers."""
+    """The JSON that an endpoint answers. Its headers must be those of the page."""
     status, headers, body = get(server, f"/ui/api/{name}?{urlencode(parameters)}")
     assert status == expected, body
     assert headers["content-type"] == "application/json"
