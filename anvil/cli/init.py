@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,15 +83,11 @@ OLDER_KEYS = {
 @click.option("--print", "only_print", is_flag=True, help="With --client: show the change, write nothing.")
 @click.option(
     "--name",
-    "title",
     help="With --client: the server's name in that file (default: docs; in a file of the user, the project's name).",
 )
-@click.option(
-    "--index", "served", metavar="FILE", help="With --client and --links: the index to serve, a file or an address."
-)
+@click.option("--index", metavar="FILE", help="With --client and --links: the index to serve, a file or an address.")
 @click.option(
     "--command",
-    "started",
     metavar="WORDS",
     help="With --client and --links: the command that starts anvil, such as 'uvx anvil-docs'.",
 )
@@ -99,31 +96,21 @@ OLDER_KEYS = {
     is_flag=True,
     help="Instead: print links for a web page, 'Add to VS Code' and others, that add the server of a published index.",
 )
-def command(
-    docs: str | None,
-    commit_index: bool | None,
-    yes: bool,
-    client: str | None,
-    scope: str | None,
-    only_print: bool,
-    title: str | None,
-    served: str | None,
-    started: str | None,
-    links: bool,
-) -> None:
+@options.collected(clients.Setup, "setup")
+def command(setup: Any, commit_index: bool | None, yes: bool, client: str | None, links: bool) -> None:
     """Write anvil.toml, and the line that keeps the index in or out of git. Or set up an MCP client."""
-    setup = clients.Setup(docs, title, served, started, scope, only_print)
     if client is not None:
         setup.write(client)
         return
     if links:
         setup.print_links()
         return
-    given = {"--print": only_print, "--scope": scope, "--name": title, "--index": served, "--command": started}
-    if option := next((option for option, value in given.items() if value), None):
-        raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
-    older = _older_config(docs) if nearest_config(Path.cwd()) is None else None
-    docs = docs or (older.docs if older else None)
+    for name, value in asdict(setup).items():
+        if value and name != "docs":
+            option = "print" if name == "only_print" else name
+            raise ConfigError(f"--{option} goes with --client. Name a client, such as --client cursor.")
+    older = _older_config(setup.docs) if nearest_config(Path.cwd()) is None else None
+    docs = setup.docs or (older.docs if older else None)
     config, base, config_file = _project(docs)
     folder = base / config.docs
     from anvil.documents.folder_advice import larger_folder_note, no_folder

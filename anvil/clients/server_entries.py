@@ -329,7 +329,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Setup:
-    """The options of ``anvil init --client``."""
+    """The options of ``anvil init --client`` and ``--links``."""
 
     docs: str | None = None
     name: str | None = None
