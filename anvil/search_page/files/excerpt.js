@@ -1,13 +1,13 @@
-// The passage of a section that is shown for a question: plain text, with the words that matched marked.
+// The excerpt of a section that is shown for a question: plain text in which matching words are marked.
 
 import {beginnings, compoundParts, isCjk, token, words} from './words.js';
 
 const CHARS = 240;
-const BEFORE = 60; // characters in front of the first word that matches
+const BEFORE = 60; // characters before the first matching word
 
-/** The text without the signs of Markdown that mean nothing to readers. All repetitions are bounded, so time is linear. */
+/** The text without Markdown's marks. All repetitions are bounded, so that the time is linear. */
 const readable = text => text
-  .replace(/[\x1f\x7f]+/g, ' ') // in place of what readers of the page do not see
+  .replace(/[\x1f\x7f]+/g, ' ') // stand for text that readers of the page do not see
   .replace(/!?\[([^[\]]{0,200})\]\([^()\s]{0,500}(?: "[^"\n]{0,200}")?\)/g, '$1')
   .replace(/\[([^[\]]{0,200})\]\[[^[\]]{0,200}\]/g, '$1')
   .replace(/\[!\w{1,20}\]/g, ' ') // the kind of an admonition
@@ -17,7 +17,7 @@ const readable = text => text
   .replace(/\\([<>*_[\]#`|\\~&])/g, '$1')
   .replace(/\s+/g, ' ').trim();
 
-/** Spans of the words whose token is wanted, or one of whose parts is; of CJK text the wanted pairs. */
+/** The spans of words with a wanted token, of their own or of a part, and of wanted pairs of CJK characters. */
 function spans(text, wanted) {
   const found = [];
   let at = 0;
@@ -35,7 +35,7 @@ function spans(text, wanted) {
   return found.sort((one, other) => one.start - other.start);
 }
 
-/** Pieces of the best passage: `{text, isMatch}`. `wanted`: the tokens of the question, as keys. */
+/** The best passage of a section in pieces `{text, isMatch}`. `wanted`: a map with the tokens of the question as keys. */
 export function excerpt(section, wanted) {
   const text = readable(section), all = spans(text, wanted);
   const isIn = (first, {start, end}) => start >= first && end <= first + CHARS - BEFORE;

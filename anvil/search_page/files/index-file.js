@@ -1,26 +1,26 @@
-// The published index, read in parts: SQLite's pages by HTTP ranges, its trees, and the keyword index of FTS5.
+// A reader of the published index: pages of an SQLite file by HTTP ranges, its trees, and the keyword index of FTS5.
 // https://sqlite.org/fileformat2.html, https://sqlite.org/fts5.html#fts5_data_structures
 //
-// SQLite itself asks for one page after the other. This reader asks for all that it can name at once, so a question takes
-// a few round trips. The file is not trusted: what does not fit raises Problem.
+// SQLite itself would request one page after the other. This reader requests all known pages at once, so a question takes
+// a few round trips. The file is not trusted: wrong data raises Problem.
 
 const WHOLE_BYTES = 1_000_000; // an index up to this size is fetched whole: one request, and none for later questions
-const LIMIT_BYTES = 20_000_000; // the largest index that is fetched whole from a server that does not know ranges
-const BLOCK = 16384; // bytes that are asked for at least
+const LIMIT_BYTES = 20_000_000; // the largest index that is fetched whole from a server without ranges
+const BLOCK = 16384; // bytes of the smallest request
 const GAP = 16384; // bytes between two parts that are fetched with them, because another request takes longer
-const MAX_CACHED = 64e6; // bytes of pages that are kept
-const MAX_LENGTHS = 10_000; // chunks whose numbers of words are read before a question needs them
+const MAX_CACHED = 64e6; // bytes of cached pages
+const MAX_LENGTHS = 10_000; // up to so many chunks, the numbers of their words are read when the index is opened
 const MAX_LEAVES = 32; // pages of the keyword index, of 4 KB each, that are read for the beginning of a word
 const FORMAT = 5;
-const FIRST_LEAF = 2 ** 37; // FTS5: the ids of the pages of part 1 follow this number
+const FIRST_LEAF = 2 ** 37; // FTS5: the ids of the pages of segment 1 follow this number
 const COLUMNS = 4; // of the keyword index: content, breadcrumb, title, derived terms
 const utf8 = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** Bytes as a text of one character each, which sorts as the bytes do. */
+/** Bytes as a text with a character for each, which is in the same order as the bytes. */
 const binary = bytes => Array.from(bytes, byte => String.fromCharCode(byte)).join('');
 
-/** Why there is no answer: a sentence for readers. `isOutdated`: the site was published again meanwhile. */
+/** An error whose message is for readers. `isOutdated`: the site was published again after this page was loaded. */
 export class Problem extends Error {
   isForReaders = true;
 
@@ -32,7 +32,7 @@ export class Problem extends Error {
 
 export const damaged = () => new Problem('The search index is damaged. Build and publish it again.');
 
-/** An integer of SQLite, 7 bits a byte, and where it ends. */
+/** [value, end] of an integer of SQLite, which has 7 bits in a byte. */
 function varint(bytes, at) {
   let value = 0;
   for (let size = 1; size < 10; size += 1) {
@@ -62,7 +62,7 @@ const number = (bytes, at, size) => {
   return value;
 };
 
-/** The first `count` columns of a record: numbers, texts, and blobs as bytes. */
+/** The values of the first `count` columns of a record: numbers, texts, and blobs as bytes. */
 function columns(record, count = Infinity) {
   const [size, start] = varint(record, 0);
   const values = [];
@@ -91,12 +91,12 @@ export class IndexFile {
   #whole = null;
   #etag = null;
 
-  /** `facts`: the part `index` of search.json. `ask` is `fetch`, or a substitute for it. */
+  /** `facts`: the value of `index` in search.json. `ask`: `fetch`, or a substitute for it. */
   constructor(url, facts, ask = (...given) => fetch(...given)) {
     Object.assign(this, {url, facts, ask, block: Math.max(BLOCK, facts.page_size)});
   }
 
-  /** Read the roots of the trees that each question needs, which are near each other, and what is small. */
+  /** Read the roots of the trees that each question needs, which are near each other, and small tables. */
   async open() {
     const {size, format, page_size: page, roots} = this.facts;
     if (format !== FORMAT) {
@@ -106,7 +106,7 @@ export class IndexFile {
     const needed = [roots.sections, roots.chunks, roots.chunks_fts_data, roots.chunks_fts_idx, roots.chunks_fts_docsize];
     const start = Math.floor(((Math.min(...needed) - 1) * page) / this.block) * this.block;
     const end = Math.ceil((Math.max(...needed) * page) / this.block) * this.block;
-    // This request is alone: the answer tells whether the server knows ranges.
+    // No other request runs at the same time, because the response to this one tells whether the server has ranges.
     await (size <= WHOLE_BYTES ? this.#fetch(0, size) : this.#fetch(start, Math.min(end, size)));
     const [, averages] = columns(await this.#row(roots.chunks_fts_data, 1));
     const [rows, ...tokens] = varints(averages);
@@ -117,18 +117,18 @@ export class IndexFile {
       .map(([, term, leaf]) => ({term: binary(term), leaf: Math.floor(leaf / 2)}));
     this.lengths = rows > MAX_LENGTHS ? null : this.#scan(roots.chunks_fts_docsize, () => 0)
       .then(found => new Map(found.map(row => [row.key, wordsIn(row)])));
-    this.lengths?.catch(() => {}); // length() tells
+    this.lengths?.catch(() => {}); // length() reports the error
   }
 
   // --- bytes
 
-  /** The bytes from `start` to `end`. A server that does not know ranges sends the whole file, which is kept. */
+  /** The bytes from `start` to `end`. A server without ranges sends the whole file, which is kept. */
   async #fetch(start, end) {
     const {size, sha256} = this.facts;
     if (this.#whole) return this.#whole.subarray(start, end);
     let response;
-    try { // The hash makes caches keep each version of the file apart. A browser asks for parts one after the other, unless
-      // they may not be cached; the first one may, so that the next page of a visit has it.
+    try { // With the hash in the address, caches keep the versions of the file apart. A browser requests parts that it may
+      // cache one after the other, so only the first part may be cached. The next page of a visit needs it.
       const range = end - start < size ? {headers: {Range: `bytes=${start}-${end - 1}`}} : {};
       const cache = this.count === undefined ? 'default' : 'no-store';
       response = await this.ask(`${this.url}?${sha256.slice(0, 16)}`, {...range, cache});
@@ -159,7 +159,7 @@ export class IndexFile {
     return bytes;
   }
 
-  /** A block of the file. Those that are asked for in one turn, and are near each other, are fetched together. */
+  /** A block of the file. Blocks that are requested in the same turn and are near each other are fetched together. */
   #get(index) {
     if (!this.#blocks.has(index)) {
       this.#blocks.set(index, new Promise((resolve, reject) => this.#wanted.push({index, resolve, reject})));
@@ -191,7 +191,7 @@ export class IndexFile {
 
   // --- trees
 
-  /** The cells of a page of a tree: `child` before them, `key` (a row id, or the first column), and their record. */
+  /** The cells of a page of a tree. A cell has a `child` page before it, a `key` (row id or first column) and a record. */
   #node(number) {
     if (this.#nodes.size * this.facts.page_size > MAX_CACHED) this.forget();
     if (!this.#nodes.has(number)) this.#nodes.set(number, this.#page(number).then(page => this.#cells(page)));
@@ -220,7 +220,7 @@ export class IndexFile {
     return cells;
   }
 
-  /** How many bytes of a record are in its cell; the others are in overflow pages. */
+  /** The number of bytes of a record that are in its cell. The others are in overflow pages. */
   #localBytes(size, isTable) {
     const most = isTable ? this.facts.page_size - 35 : Math.floor(((this.facts.page_size - 12) * 64) / 255) - 23;
     const least = Math.floor(((this.facts.page_size - 12) * 32) / 255) - 23;
@@ -243,7 +243,7 @@ export class IndexFile {
     return record;
   }
 
-  /** The rows of a tree in order. `place` says of a key whether it is before (-1), in (0) or behind (1) what is wanted. */
+  /** The wanted rows of a tree, in order. `place` tells whether a key is before (-1), in (0) or after (1) the wanted ones. */
   async #scan(root, place, seen = new Set()) {
     if (seen.has(root)) throw damaged(); // a tree has each page once
     seen.add(root);
@@ -294,7 +294,7 @@ export class IndexFile {
 
   // --- the keyword index
 
-  /** Row of a chunk -> where a token is in it, as FTS5 stores it, in the order of rows. */
+  /** Row of a chunk -> positions of a token in it, in the encoding of FTS5. In order of the rows. */
   posting(token) {
     if (!this.#postings.has(token)) this.#postings.set(token, this.#readPosting(binary(encoder.encode(`0${token}`))));
     return this.#postings.get(token).catch(error => { this.#postings.delete(token); throw error; });
@@ -309,7 +309,7 @@ export class IndexFile {
     return new Map();
   }
 
-  /** Token -> as posting(), of the tokens that begin with a text; none where they fill too many pages. */
+  /** Token that begins with a text -> its posting(). Empty if these tokens fill more than MAX_LEAVES pages. */
   async beginning(text) {
     const wanted = binary(encoder.encode(`0${text}`));
     const first = this.terms[Math.max(this.#leafOf(wanted), 0)]?.leaf ?? 0;
@@ -327,12 +327,12 @@ export class IndexFile {
     return found;
   }
 
-  /** Which of `terms` names the page that a term is in, if it is in any; -1: it is before all of them. */
+  /** The index in `terms` of the page that may have a term; -1 if it is before the first one. */
   #leafOf(wanted) {
     return this.terms.findLastIndex(({term}) => term <= wanted);
   }
 
-  /** The pages of the keyword index from one to another; undefined: to the end. */
+  /** The pages of the keyword index from `first` to `last`, or to the end. */
   async #leaves(first, last = 2 ** 31 - 1) {
     const place = key => (key < FIRST_LEAF + first ? -1 : key > FIRST_LEAF + last ? 1 : 0);
     const rows = await this.#scan(this.facts.roots.chunks_fts_data, place);
@@ -348,10 +348,10 @@ export class IndexFile {
 
 const total = values => values.reduce((sum, each) => sum + each, 0);
 
-/** The words of a chunk in all columns, by a row of FTS5's table of sizes. */
+/** The number of words of a chunk in all columns, from a row of FTS5's table of sizes. */
 const wordsIn = ({record}) => total(varints(columns(record)[1]).slice(0, COLUMNS));
 
-/** A page of FTS5's index: its bytes, where the first row id and the end of its entries are, and where its terms begin. */
+/** A page of FTS5's index: its bytes, and the offsets of the first row id, of the end of its entries, and of its terms. */
 function leaf(bytes) {
   const end = number(bytes, 2, 2);
   let at = 0;
@@ -360,7 +360,7 @@ function leaf(bytes) {
   return {bytes, firstRow: number(bytes, 0, 2), end, terms};
 }
 
-/** The terms of a page, in order, and from where to where it has the entries of each. */
+/** The terms of a page in order, with the offsets of the entries of each. */
 function* entriesOf({bytes, end, terms}) {
   let term = '';
   for (let each = 0; each < terms.length; each += 1) {
@@ -372,7 +372,8 @@ function* entriesOf({bytes, end, terms}) {
   }
 }
 
-/** The entries of a term, which may go on in the next pages. Of each page the first row id is whole, others are steps. */
+/** The entries of a term, which may continue in the next pages. In each page the first row id is a number, and the others
+ * are differences. */
 function decoded(leaves, {start, end, isLast}) {
   const parts = [leaves[0].bytes.subarray(start, end)], whole = new Set([0]);
   let size = parts[0].length;
@@ -390,7 +391,7 @@ function decoded(leaves, {start, end, isLast}) {
     [value, at] = varint(bytes, at);
     id = isWhole ? value : id + value;
     [value, at] = varint(bytes, at);
-    const length = Math.floor(value / 2); // the lowest bit marks what was deleted, which a published index has not
+    const length = Math.floor(value / 2); // the lowest bit marks deleted entries, which a published index does not have
     if (at + length > size) throw damaged();
     rows.set(id, bytes.subarray(at, at + length));
     at += length;

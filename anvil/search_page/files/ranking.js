@@ -1,21 +1,22 @@
-// The ranking of `anvil search --mode keyword`, over parts of the published index: see anvil/search/ranking.py, scoring.py
-// and searcher.py, whose names and order this follows. All weights and limits come from search.json, where they write them.
+// The ranking of `anvil search --mode keyword`, over parts of the published index. Names and order are those of
+// anvil/search/ranking.py and searcher.py. All weights and limits come from search.json, into which
+// anvil/search_page/publishing.py writes them.
 
 import {excerpt} from './excerpt.js';
 import {damaged, IndexFile, positions, Problem} from './index-file.js';
 import {counted, derivedWords, folded, headingCounts, isCjk, parseQuestion, token, tokens, words} from './words.js';
 
 const SEPARATOR = ' > ';
-const MIN_BEGUN = 3; // letters of a word that is completed
+const MIN_BEGUN = 3; // letters that a word must have to be completed
 const MAX_COMPLETIONS = 4;
-const [MIN_STEM, MAX_ENDING] = [4, 5]; // letters: of "configurat" the index has "configur"
+const [MIN_STEM, MAX_ENDING] = [4, 5]; // letters: for "configurat" the index has the stem "configur"
 const QUALIFIED = /^([A-Za-z_][\p{L}\p{N}_]*(?:\.[A-Za-z_][\p{L}\p{N}_]*)+)(?:\(\))?$/u; // such as asyncio.TaskGroup
 const sum = values => [...values].reduce((total, each) => total + each, 0);
 const round = value => Math.round(value * 1e6) / 1e6;
 const idf = (frequency, total) => Math.log(1 + (total - frequency + 0.5) / (frequency + 0.5));
 
 export class Search {
-  /** A search by the answer to a request for search.json at `address`; null where there was none. */
+  /** A search made of the response to a request for search.json at `address`. `response` is null without a network. */
   static async of(response, address) {
     if (!response) throw new Problem('The search index cannot be reached. Try again when you are online.');
     if (!response.ok) throw new Problem(`There is no search index here: the server answers with ${response.status}.`);
@@ -31,18 +32,18 @@ export class Search {
     this.pages = new Map(data.pages.map((page, order) => [page.id, {...page, order, words: new Set(page.words?.split(' '))}]));
   }
 
-  /** Read what each question needs. */
+  /** Read the parts of the index that every question needs. */
   open() {
     this.opened ??= this.file.open().catch(error => { this.opened = null; throw error; });
     return this.opened;
   }
 
-  /** The chunks that words are weighed in: see anvil/search/ranking.py. */
+  /** The number of chunks for the weights of words, at least FEW_CHUNKS: see anvil/search/ranking.py. */
   get total() {
     return Math.max(this.file.count, this.rules.FEW_CHUNKS);
   }
 
-  /** The best chunks for a question, best first, with what its words weigh. */
+  /** The best chunks for a question, best first, with the weights of its words and phrases. */
   async rank(question) {
     await this.open();
     let found = await this.candidates(question);
@@ -79,8 +80,8 @@ export class Search {
     return {results, weights, phrases};
   }
 
-  /** Add the words that begin with the last word, if hardly a page has it: a reader may still be typing it. The most used
-   * of them weighs as much as one word that all their chunks have, the others less. */
+  /** Add words that begin with the last word, if few chunks have it: a reader may still be typing it. The most common one
+   * gets the weight of a single word that all their chunks have, the others less. */
   async complete(question, terms, rowsOf) {
     const text = question.trim().normalize('NFC'), last = words(text).at(-1) ?? '', begun = folded(last), key = token(last);
     const term = terms.get(key), known = rowsOf.get(term?.word)?.size;
@@ -103,7 +104,7 @@ export class Search {
     }
   }
 
-  /** Row -> positions of the first word, of the chunks that hold a word, or a phrase of several. */
+  /** Row of a chunk with a word or a phrase -> positions of its first word. */
   async holders(text) {
     const lists = await Promise.all(tokens(text).map(each => this.file.posting(each)));
     if (lists.length < 2) return lists[0] ?? new Map();
@@ -118,8 +119,8 @@ export class Search {
     return found;
   }
 
-  /** The rows of candidates: all with one of the words in a small index, else the best by BM25 for the rarest words, or for
-   * all words where these name too few. */
+  /** The rows of candidates. In a small index these are all chunks with one of the words. Else they are the best by BM25
+   * for the rarest words, or for all words if the rarest give too few. */
   async named(terms, weights, held, rowsOf) {
     const {rules, file} = this;
     const size = key => rowsOf.get(terms.get(key).word).size;
@@ -135,7 +136,7 @@ export class Search {
     return rows;
   }
 
-  /** The rows that fit some words and phrases best, by the function bm25() of FTS5. */
+  /** The best rows for some words and phrases, by the function bm25() of FTS5. */
   async matching(texts, rowsOf) {
     const {K1, B, FIELD_WEIGHTS: [title, heading, content, derived]} = this.rules;
     const weights = [content, heading, title, derived]; // in the order of the columns
@@ -157,7 +158,7 @@ export class Search {
     return best.slice(0, this.rules.CANDIDATES).map(({row}) => row);
   }
 
-  /** BM25F, headings and links of each candidate, and the sum of them; best first. */
+  /** The candidates with their scores, the best first. A score is the weighted sum of BM25F, headings and links. */
   async scored(ids, terms, weights, held, rowsOf, isAboutRecords) {
     const {rules, file} = this;
     const whole = sum(weights.values()) || 1;
@@ -195,7 +196,7 @@ export class Search {
     return matched.sort((one, other) => other.score - one.score || before(one, other));
   }
 
-  /** For each result, how likely it is that it answers: see anvil/search/confidence.py. */
+  /** Set the probability that a result answers the question: see anvil/search/confidence.py. */
   confidence(results, terms, weights, held) {
     const {rules: {K1, DERIVED_SHARE, MISSING_PAIR_SHARE, CONFIDENCE: fit}} = this;
     const share = key => (isCjk(key) ? DERIVED_SHARE : 1);
@@ -225,9 +226,9 @@ export class Search {
     return {words: score, covered: covered / whole};
   }
 
-  // --- a question that is a name of an API
+  // --- a question that is the name of an API
 
-  /** Put the sections first whose anchor is `name`; whether there is one. */
+  /** Move the results with a section whose anchor is `name` to the front. Returns whether there is one. */
   async namedFirst(results, name) {
     const named = await Promise.all(results.map(async ({id}) => {
       const chunk = await this.file.chunk(id);
@@ -239,16 +240,16 @@ export class Search {
     return first.length > 0;
   }
 
-  /** The anchor that the best pages have for a second name; else the name. */
+  /** The anchor of a second name in the best pages; the name itself if they do not have it. */
   async anchorOf(results, name) {
     const documents = [...new Set(results.map(({page}) => page.id))].slice(0, this.rules.MAX_NAMED_PAGES);
     const aliases = (await Promise.all(documents.map(each => this.file.metadata(each)))).map(each => each.aliases?.[name]);
     return aliases.find(each => typeof each === 'string') ?? name;
   }
 
-  // --- the results that are shown
+  // --- shown results
 
-  /** The first results for a question, or as many as there may be; with a note for readers. */
+  /** The first results for a question, or with `isMore` up to MAX_RESULTS, and a note for readers. */
   async answer(question, isMore = false) {
     const {rules} = this;
     const found = await this.rank(question);
@@ -266,7 +267,7 @@ export class Search {
     return {results, note: results.length ? told : 'No page has these words.', hasMore: !isMore && all.length > shown.length};
   }
 
-  /** Where a result leads to: a page of the web, whatever the data say; null for another address. */
+  /** The address of a result; null if it is not one of http or https, whatever the data say. */
   address({address}, anchor) {
     if (typeof address !== 'string') return null;
     const url = new URL(address, new URL(this.data.site, this.base));
@@ -274,7 +275,7 @@ export class Search {
     return ['http:', 'https:'].includes(url.protocol) ? url.href : null;
   }
 
-  /** The best `count` results: those of other pages before further sections of the same page. */
+  /** The best `count` results. Good results of other pages are chosen before further sections of the same page. */
   shown(results, question, count) {
     const likely = this.oneVersionEach(results, question);
     const best = new Map();
@@ -285,7 +286,7 @@ export class Search {
     return likely.filter(result => chosen.has(result));
   }
 
-  /** The results without those of other versions of the same page: see anvil/search/page_versions.py. */
+  /** The results with one version of each page: see anvil/search/page_versions.py. */
   oneVersionEach(results, question) {
     const asked = new Set(question.toLowerCase().split(/\s+/));
     const families = new Map();
@@ -313,15 +314,16 @@ export class Search {
 
   /** The sections in a chunk. */
   async sectionsOf(chunk) {
-    chunk.letters ??= [...chunk.content]; // spans count characters, JavaScript counts units of UTF-16
+    chunk.letters ??= [...chunk.content]; // positions in the index count characters, JavaScript counts units of UTF-16
     const sections = await this.file.sections(chunk.document), end = chunk.start + chunk.letters.length;
     const first = sections.findLastIndex(({start}) => start <= chunk.start);
     return sections.slice(Math.max(first, 0)).filter(({start}) => start < end);
   }
 
-  /** The section of a result that has the words of the question, with its text: see anvil/search/result_texts.py. */
+  /** The section of a result that fits the question best, with its text: see anvil/search/result_texts.py. */
   async section({id, page}, {weights, phrases, name}) {
-    const [chunk] = await Promise.all([this.file.chunk(id), this.file.sections(page.id)]); // both are fetched together
+    // the sections are read at the same time, so that both are in one request
+    const [chunk] = await Promise.all([this.file.chunk(id), this.file.sections(page.id)]);
     const sections = await this.sectionsOf(chunk);
     const own = ({start, end}) => chunk.letters.slice(Math.max(start - chunk.start, 0), Math.max(end - chunk.start, 0)).join('');
     const rarest = idf(1, this.total);
@@ -341,11 +343,11 @@ export class Search {
   }
 }
 
-/** The title and headings of a section, from the page down, each once. */
+/** The title of the page and the headings down to the section, each once. */
 function fullHeading(title, heading) {
   const headings = heading.split(SEPARATOR).filter(each => !each.startsWith('(root)'));
   return (title && headings[0] !== title ? [title, ...headings] : headings).join(' › ') || 'Untitled';
 }
 
-/** The positions in each column of a posting, which a phrase has already. */
+/** The positions in each column. `list`: a posting; for a phrase, the positions themselves. */
 const places = list => (list === undefined ? [[], [], [], []] : Array.isArray(list) ? list : positions(list));

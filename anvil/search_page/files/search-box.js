@@ -5,7 +5,7 @@
 //
 // Nothing but this file is loaded before a reader uses the box. All texts of the index become text nodes, never HTML.
 
-const PAUSE_MS = 300; // without a key, until a question is asked
+const PAUSE_MS = 300; // time without a key press after which the question is asked
 const style = new CSSStyleSheet(); // allowed by a Content-Security-Policy that forbids inline styles
 style.replaceSync(`
 :host { display: block; position: relative; font: inherit; /* light or dark as the page says by its color-scheme */
@@ -32,7 +32,7 @@ button { margin: .5em .7em; padding: .3em .8em; font: inherit; color: var(--text
 const ofPage = new CSSStyleSheet();
 ofPage.replaceSync('body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }');
 
-/** An element with attributes, or properties for functions, and children; texts become text nodes. */
+/** An element with attributes, event listeners (functions) and children. Texts become text nodes. */
 function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -55,7 +55,7 @@ class AnvilSearch extends HTMLElement {
     this.field = el('input', {
       type: 'search', 'aria-label': label, placeholder: this.getAttribute('placeholder') ?? label, autocomplete: 'off',
       spellcheck: 'false', maxlength: 1000, enterkeyhint: 'search',
-      focus: () => this.#prepare().catch(() => {}), // a question tells
+      focus: () => this.#prepare().catch(() => {}), // the first question reports the error
       input: () => this.#later(),
     });
     this.status = el('p', {role: 'status'});
@@ -92,7 +92,7 @@ class AnvilSearch extends HTMLElement {
     }
   }
 
-  /** Load the ranking and what each question needs, once. */
+  /** Load the scripts and the parts of the index that every question needs, once. */
   #prepare() {
     this.search ??= (async () => {
       const src = this.getAttribute('src');
@@ -133,7 +133,7 @@ class AnvilSearch extends HTMLElement {
       return await (await this.#prepare()).answer(question, isMore);
     } catch (error) {
       if (!error.isOutdated) throw error;
-      this.search = null; // the site was published again: start with its present index
+      this.search = null; // the site was published again: load its new index
       return (await this.#prepare()).answer(question, isMore);
     }
   }
@@ -145,7 +145,7 @@ class AnvilSearch extends HTMLElement {
       address ? el('a', {href: address}, heading) : heading,
       el('p', {}, ...excerpt.map(({text, isMatch}) => (isMatch ? el('mark', {}, text) : text))))));
     this.more.hidden = !hasMore;
-    performance.mark('anvil-answer'); // for those who measure
+    performance.mark('anvil-answer'); // for measurements of the time of an answer
     if (before) this.list.children[before]?.querySelector('a')?.focus();
   }
 }

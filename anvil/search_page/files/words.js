@@ -1,12 +1,12 @@
-// Words and tokens, as in anvil/text/query.py and FTS5's tokenizer "porter unicode61 remove_diacritics 2", which made the
-// keyword index. A question finds nothing unless it is cut and stemmed in the same way.
+// Words and tokens of a text, as in anvil/text/query.py and in FTS5's tokenizer "porter unicode61 remove_diacritics 2",
+// which made the keyword index. A question must be split and stemmed in the same way, or it finds nothing.
 
 const WORD = /[\p{L}\p{N}]+(?:[\u0300-\u0331]+[\p{L}\p{N}]*)*/gu;
 const CAMEL = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 const CJK = '\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af';
 const RUN = new RegExp(`[${CJK}]+`, 'g');
 const IS_CJK = new RegExp(`^[${CJK}]+$`);
-const BEGINNING_LETTERS = 5; // of a Greek or Cyrillic word: what its forms have in common
+const BEGINNING_LETTERS = 5; // letters that the forms of a Greek or Cyrillic word have in common
 const INFLECTED = /^[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+$/;
 const GREEK = /[\u0370-\u03ff\u1f00-\u1fff]/g;
 const LATIN = /[\u00c0-\u024f\u1e00-\u1eff]/g;
@@ -16,7 +16,7 @@ const bytes = new TextEncoder();
 export const words = text => text.match(WORD) ?? [];
 export const isCjk = token => IS_CJK.test(token);
 
-/** `optimizeDeps` -> `optimize`, `Deps`; nothing for a word of one part. */
+/** The parts of a compound word, such as `optimize` and `Deps` for `optimizeDeps`; empty for other words. */
 export function compoundParts(word) {
   const parts = /^[\x00-\x7f]*$/.test(word) ? word.match(CAMEL) ?? [] : [];
   return parts.length > 1 ? parts : [];
@@ -24,15 +24,14 @@ export function compoundParts(word) {
 
 const pairs = run => (run.length > 1 ? Array.from({length: run.length - 1}, (_, at) => run.slice(at, at + 2)) : [run]);
 
-/** A word in the usual characters: without forms that NFKC replaces, such as half-width ones, and Greek accents. */
+/** A word without Greek accents and without characters that NFKC replaces, such as half-width ones. */
 const plainForm = word => word.normalize('NFKC').replace(GREEK, letter => letter.normalize('NFD')[0]);
 
-/** `приложение` -> `прило`; nothing for a short word or another script. */
+/** The beginning of a long Greek or Cyrillic word, such as `прило` for `приложение`; empty for other words. */
 export const beginnings = word =>
   (word.length > BEGINNING_LETTERS && INFLECTED.test(word) ? [word.slice(0, BEGINNING_LETTERS).toLowerCase()] : []);
 
-/** The parts of compounds, the pairs of characters, and the plain forms and beginnings of a text's words, which find it as
- * well. */
+/** Further words by which a text is found: parts of compounds, pairs of CJK characters, plain forms and beginnings. */
 export function derivedWords(text) {
   const whole = words(text);
   const usual = whole.map(plainForm).filter((form, at) => form !== whole[at]).flatMap(words);
@@ -48,8 +47,8 @@ export function derivedWords(text) {
 
 const size = text => bytes.encode(text).length;
 
-/** The vowels and consonants of a word as `v` and `c`; a `y` behind a consonant is a vowel. FTS5 sees the bytes of UTF-8, so
- * a letter outside ASCII is several consonants. */
+/** The vowels and consonants of a word as `v` and `c`. A `y` after a consonant is a vowel. FTS5 counts bytes of UTF-8, so a
+ * letter outside ASCII is several consonants. */
 function shape(word) {
   let shape = '';
   for (const letter of word) {
@@ -99,13 +98,13 @@ function stem(word) {
   return word.endsWith('ll') && two(word.slice(0, -1)) ? word.slice(0, -1) : word;
 }
 
-/** A character without its marks where unicode61 removes them: from Latin letters. */
+/** A Latin letter without its marks, which unicode61 removes. */
 function plain(letter) {
   const base = letter.normalize('NFD')[0];
   return base < '\x80' ? base : letter;
 }
 
-/** A word in the form in which it is stemmed: small letters, without marks. */
+/** A word in lower case and without marks, before it is stemmed. */
 export function folded(word) {
   return word.toLowerCase().replace(LATIN, plain).replace(/[\u0300-\u0331]/g, '').replaceAll('ς', 'σ').replaceAll('µ', 'μ');
 }
@@ -125,7 +124,7 @@ export function token(word) {
 
 export const tokens = text => words(text).map(token);
 
-/** Token -> number of times in a title or breadcrumb, with the parts of compounds. */
+/** Token -> how often a title or breadcrumb has it. The parts of compounds count, too. */
 export function headingCounts(text) {
   return counted(words(text).flatMap(word => [word, ...compoundParts(word)]).map(token));
 }
@@ -136,13 +135,14 @@ export function counted(list) {
   return counts;
 }
 
-/** A question as terms (token -> its weight and its word) and phrases (text -> weight). `rules`: of search.json. */
+/** The terms (token -> weight and word) and phrases (text -> weight) of a question. `rules`: from search.json. */
 export function parseQuestion(text, rules) {
   text = text.trim().slice(0, rules.MAX_QUERY_CHARACTERS).normalize('NFC').replaceAll('\0', ' ');
   const letters = [...text].filter(each => /\p{L}/u.test(each));
   const unread = letters.filter(each => !/(?![\uff00-\uffef])\p{Script=Latin}/u.test(each)).length;
   const stop = new Set(rules.STOP);
-  const isUnread = unread && unread >= rules.MIN_UNREAD * letters.length; // then "this" and "for" are names of code
+  // In a question that is not in Latin letters, words such as "this" and "for" are names of code, not stop words.
+  const isUnread = unread && unread >= rules.MIN_UNREAD * letters.length;
   const terms = new Map(), stopped = new Map(), phrases = new Map();
   const add = (to, word, weight) => {
     const key = token(word);
@@ -171,7 +171,7 @@ export function parseQuestion(text, rules) {
   for (const run of runs) {
     words(run).forEach(addWord);
     for (const [, called, marked] of run.matchAll(/(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`/g)) {
-      add(terms, called ?? marked, 1); // such as at() and `with`, which are no stop words then
+      add(terms, called ?? marked, 1); // at() and `with` are names, not stop words
     }
     let [first, last] = [0, run.length];
     while (first < last && AROUND.includes(run[first])) first += 1;
