@@ -42,7 +42,7 @@ class AttemptLog:
     @contextmanager
     def attempt(self, source: str, place: str) -> Iterator[None]:
         """A context for a search at a place. Its error is recorded and not raised, so that the next place is tried.
-        :class:`CacheUnwritable` is raised: it would end each attempt."""
+        :class:`CacheUnwritable` is raised: every attempt would fail with it."""
         try:
             yield
         except CacheUnwritable:
@@ -69,11 +69,11 @@ class AttemptLog:
 
     def failure(self, dependency: Dependency) -> str:
         """The message if no place has documentation: why the last one has none, and which could not be reached."""
-        last = next((each for each in reversed(self.attempts) if not each.found), None)
+        last = next((attempt for attempt in reversed(self.attempts) if not attempt.found), None)
         if last is not None and last in self.unreachable:
             return f"The documentation of {dependency.shown} could not be looked up. {sentence(last.outcome)}"
         why = f" {sentence(last.outcome)}" if last else ""
-        why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self.unreachable)
+        why += "".join(f" Its {attempt.source} could not be asked: {attempt.outcome}" for attempt in self.unreachable)
         argument = dependency.name
         if dependency.origin == "the command line":  # no lockfile has the version
             argument += f"{ECOSYSTEMS[dependency.ecosystem].pin}{dependency.version}"

@@ -85,7 +85,13 @@ def find(cache: FetchedCache, entry: LockedDocs) -> Path | None:
     """The index of an entry, if it is in the cache and undamaged."""
     sha256 = entry.sha256 if entry.anvil_version is None else cache.held_by(name(entry))
     path = cache.object(sha256) if sha256 else None
-    return path if path is not None and is_of(path, entry) else None
+    if path is None:
+        return None
+    try:
+        with verify.open_checked(path) as reader:
+            return path if reader.meta()["digest"] == entry.digest else None
+    except ArtifactError:
+        return None
 
 
 def path(cache: FetchedCache, entry: LockedDocs) -> Path:
@@ -102,15 +108,6 @@ def pages(path: Path) -> int:
     """The number of pages in an index."""
     with verify.open_checked(path) as reader:
         return reader.counts()["documents"]
-
-
-def is_of(path: Path, entry: LockedDocs) -> bool:
-    """Whether an index file is undamaged and has the digest of the entry."""
-    try:
-        with verify.open_checked(path) as reader:
-            return reader.meta()["digest"] == entry.digest
-    except ArtifactError:
-        return False
 
 
 def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, base: Path) -> bool:

@@ -110,7 +110,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         if docs is None:
             return report_on("failed", dependency, attempts=self.attempts, problem=self._log.failure(dependency))
         if unreachable := self._log.unreachable:
-            self._notes += [f"Its {each.source} could not be asked. {sentence(each.outcome)}" for each in unreachable]
+            self._notes += [f"Its {item.source} could not be asked. {sentence(item.outcome)}" for item in unreachable]
             self._notes.append(f"To ask again, run: anvil deps add {dependency.name} --refresh")
         if not self._attestation_notes:  # if there are any, the next search tries to verify it again
             docs_cache.remember(self.cache, question, docs)
@@ -207,7 +207,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         """
         docs, version = replace(wanted, source="site", url=site), wanted.version
         with self._log.attempt("site", site):
-            for is_versioned, address in [*((True, each) for each in versioned(site, version)), (False, site)]:
+            for is_versioned, address in [*((True, url) for url in versioned(site, version)), (False, site)]:
                 url = f"{address.rstrip('/')}/anvil/index.json"
                 if not self._has_manifest(url):
                     continue
@@ -237,11 +237,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
         with self._log.host(url):
             request = FetchRequest(
-                self._fetch,
-                self.cache,
-                progress=self._progress,
-                policy=self._policy,
-                attested=attested,
+                self._fetch, self.cache, progress=self._progress, policy=self._policy, attested=attested
             )
             result = fetch_index.fetch(url, request)
             if result.from_cache:  # a lock needs the index that is published now, and the server cannot be asked

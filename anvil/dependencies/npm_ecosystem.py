@@ -17,14 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.dependencies import ecosystems, package_registry
-from anvil.dependencies.ecosystems import (
-    Dependency,
-    DirectPackages,
-    LockedPackages,
-    PackageArchive,
-    Registry,
-    Release,
-)
+from anvil.dependencies.ecosystems import Dependency, DirectPackages, LockedPackages, PackageArchive, Registry, Release
 from anvil.dependencies.package_names import is_version
 from anvil.dependencies.project_urls import HOSTS, ProjectUrls, of_npm
 from anvil.errors import FetchError, NotFound

@@ -65,21 +65,21 @@ class Packages:
         self._progress = progress
         self._registries = package_registry.registries(options)
         self.policy = package_registry.policy(options, self._registries)
-        self._installed = {each: ecosystems.of(each).installed(base) for each in ECOSYSTEMS}
+        self._installed = {ecosystem: ecosystems.of(ecosystem).installed(base) for ecosystem in ECOSYSTEMS}
 
     def find(self, docs: LockedDocs, folder: Path) -> Package | None:
         """The package and version of ``docs``; None if it is not found, and the log says why. ``folder``: for
         downloads; give the same to :meth:`files`."""
-        ours = self._registries[docs.ecosystem]
-        page = f"{ours.url}{docs.name}"
+        registry = self._registries[docs.ecosystem]
+        page = f"{registry.url}{docs.name}"
         installed = self._installed[docs.ecosystem]
         local = installed.find(docs.name, docs.version) if installed is not None else None
         if installed is not None and local is not None:
             self._log.tried("metadata", installed.place, "installed at this version", True)
             return Package(local[0], page, local[1])
         with self._log.attempt("metadata", page):
-            with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
-                release = ecosystems.of(docs.ecosystem).release(http, ours, docs.name, docs.version)
+            with self._log.host(page), HttpClient(package_registry.LIMITS, registry.authorization, self.policy) as http:
+                release = ecosystems.of(docs.ecosystem).release(http, registry, docs.name, docs.version)
             urls, archive = release.urls, release.archive
             if urls is None and archive is not None:  # the package index has no separate metadata files (PEP 658)
                 packed = self._downloaded(archive, folder)
@@ -108,10 +108,8 @@ class Packages:
             return packed
         if (file.size or 0) > max_bytes:
             raise NotFound(f"{file.name} has {file.size:,} bytes (deps.max_package_bytes)")
-        authorization = {
-            place: value for ours in self._registries.values() for place, value in ours.authorization.items()
-        }
-        with HttpClient(Limits(), authorization, self.policy) as http:
+        logins = (login for registry in self._registries.values() for login in registry.authorization.items())
+        with HttpClient(Limits(), dict(logins), self.policy) as http:
             download(http, file, packed, max_bytes, self._progress)
         return packed
 

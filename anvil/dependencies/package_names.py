@@ -97,11 +97,11 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
     """
     ecosystem, name, version = requested(text)
     named = [
-        each
-        for each in dependencies
-        if each.name == normalized(each.ecosystem, name) and ecosystem in (None, each.ecosystem)
+        dependency
+        for dependency in dependencies
+        if dependency.name == normalized(dependency.ecosystem, name) and ecosystem in (None, dependency.ecosystem)
     ]
-    ecosystems = sorted({each.ecosystem for each in named})
+    ecosystems = sorted({dependency.ecosystem for dependency in named})
     if len(ecosystems) > 1:
         raise ConfigError(f"{name} is a package of {' and '.join(ecosystems)} here. Write {ecosystems[0]}:{name}.")
     if version is not None:

@@ -37,7 +37,7 @@ MAX_INCLUDED = 50
 
 
 def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
-    """The packages of a lockfile, each version once, sorted. Those that no registry has are included, without a
+    """The packages of a lockfile, dependency version once, sorted. Those that no registry has are included, without a
     version.
 
     ``name``: the name of the file, which tells the format. ``place``: its name in errors. ``project``: a path in the
@@ -69,11 +69,11 @@ def named(ecosystem: Ecosystem, name: str, text: str, place: str) -> dict[str, D
     """The packages that a file such as ``pyproject.toml`` names, by normalized name. Raises :class:`ConfigError`."""
     with _refusing(place, "Correct the file."):
         checked = (
-            replace(each, name=normalized(ecosystem, each.name), direct=True, origin=name)
-            for each in ecosystems.of(ecosystem).PROJECT_FILES[name](text)
-            if is_name(ecosystem, each.name)
+            replace(dependency, name=normalized(ecosystem, dependency.name), direct=True, origin=name)
+            for dependency in ecosystems.of(ecosystem).PROJECT_FILES[name](text)
+            if is_name(ecosystem, dependency.name)
         )
-        return {each.name: each for each in checked}
+        return {dependency.name: dependency for dependency in checked}
 
 
 @contextmanager
@@ -90,14 +90,14 @@ def _checked(ecosystem: Ecosystem, packages: list[Dependency], direct: DirectPac
     shown = ECOSYSTEMS[ecosystem].shown
     wanted = {normalized(ecosystem, name): versions for name, versions in direct.items()}
     dependencies = set()
-    for each in packages:
-        if not is_name(ecosystem, each.name):
-            raise ValueError(f"{str(each.name)[:80]!r} is not the name of {shown}")
-        if each.version is not None and not is_version(each.version):
-            raise ValueError(f"{str(each.version)[:80]!r} is not the version of {shown}")
-        plain = normalized(ecosystem, each.name)
-        is_direct = plain in wanted and (not wanted[plain] or str(each.version) in wanted[plain])
-        dependencies.add(replace(each, name=plain, direct=is_direct, origin=origin))
+    for dependency in packages:
+        if not is_name(ecosystem, dependency.name):
+            raise ValueError(f"{str(dependency.name)[:80]!r} is not the name of {shown}")
+        if dependency.version is not None and not is_version(dependency.version):
+            raise ValueError(f"{str(dependency.version)[:80]!r} is not the version of {shown}")
+        plain = normalized(ecosystem, dependency.name)
+        is_direct = plain in wanted and (not wanted[plain] or str(dependency.version) in wanted[plain])
+        dependencies.add(replace(dependency, name=plain, direct=is_direct, origin=origin))
     return sorted(dependencies, key=_order)
 
 
@@ -110,7 +110,7 @@ def _order(dependency: Dependency) -> tuple[str, str, str, str]:
 
 def dependencies(base: Path) -> list[Dependency]:
     """All packages that the project in ``base`` uses, sorted. Raises :class:`ConfigError`."""
-    return sorted((each for ecosystem in ECOSYSTEMS for each in _of_ecosystem(base, ecosystem)), key=_order)
+    return sorted((dependency for ecosystem in ECOSYSTEMS for dependency in _of_ecosystem(base, ecosystem)), key=_order)
 
 
 def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
@@ -122,7 +122,7 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
     top = ecosystems.project_folders(base)[-1]
     project_files = {name: _text(base / name, top) for name in module.PROJECT_FILES}
-    wanted: dict[str, Dependency] = {}  # each with the first file that names it
+    wanted: dict[str, Dependency] = {}  # dependency with the first file that names it
     for name, text in project_files.items():
         wanted = (named(ecosystem, name, text, str(base / name)) if text is not None else {}) | wanted
     direct = {*wanted}
@@ -134,22 +134,23 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         text, member = _text(path, top), base.relative_to(path.parent).as_posix()
         return [] if text is None else parse(ecosystem, path.name, text, str(path), member)
 
-    packages = [each for path in lockfiles for each in locked(path)]
+    packages = [dependency for path in lockfiles for dependency in locked(path)]
     if any(text is not None for text in project_files.values()):
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         of_workspace = next((locked(path) for path in above if path.is_file()), [])
         # If the lockfile at the top names this member, its tools read that one: a lockfile in its own folder is left
         # over.
-        if not lockfiles or any(each.direct for each in of_workspace):
+        if not lockfiles or any(dependency.direct for dependency in of_workspace):
             packages = of_workspace
-    direct -= {each.name for each in packages if each.version is None}
-    packages = [each for each in packages if each.version is not None]
+    direct -= {dependency.name for dependency in packages if dependency.version is None}
+    packages = [dependency for dependency in packages if dependency.version is not None]
     installed = module.installed(base)
     if installed is not None:
-        packages += installed.unlocked(direct, {each.name for each in packages})
-    packages += [wanted[name] for name in direct - {each.name for each in packages}]
-    unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not mark their versions
-    return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
+        packages += installed.unlocked(direct, {dependency.name for dependency in packages})
+    packages += [wanted[name] for name in direct - {dependency.name for dependency in packages}]
+    # direct packages whose versions the lockfile does not mark
+    unmarked = direct - {dependency.name for dependency in packages if dependency.direct}
+    return {replace(dependency, direct=dependency.direct or dependency.name in unmarked) for dependency in packages}
 
 
 def _text(path: Path, top: Path) -> str | None:
@@ -202,18 +203,21 @@ def overview(base: Path) -> list[DependencyState]:
     """All dependencies of the project in ``base``, direct ones first. Raises :class:`ConfigError`."""
     entries = {entry.key: entry for entry in anvil_lock.read_lock(base)}
     installed = {ecosystem: ecosystems.of(ecosystem).installed(base) for ecosystem in ECOSYSTEMS}
-    used = {(each.ecosystem, each.name, each.version or ""): each for each in dependencies(base)}
+    used = {
+        (dependency.ecosystem, dependency.name, dependency.version or ""): dependency
+        for dependency in dependencies(base)
+    }
     unused = {  # entries of versions that the project does not use any more
         key: Dependency(entry.ecosystem, entry.name, entry.version, origin="anvil.lock")
         for key, entry in entries.items()
         if key not in used
     }
     rows = []
-    for key, each in (used | unused).items():
+    for key, dependency in (used | unused).items():
         locked = entries.get(key)
-        documentation = _documentation(each, installed[each.ecosystem]) if locked is None else None
+        documentation = _documentation(dependency, installed[dependency.ecosystem]) if locked is None else None
         is_here = None if locked is None else docs_cache.path(docs_cache.cache(), locked).is_file()
-        rows.append(DependencyState(**asdict(each), locked=locked, documentation=documentation, is_here=is_here))
+        rows.append(DependencyState(**asdict(dependency), locked=locked, documentation=documentation, is_here=is_here))
     return sorted(rows, key=lambda row: (not row.direct, row.ecosystem, row.name, row.version or ""))
 
 

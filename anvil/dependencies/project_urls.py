@@ -77,12 +77,9 @@ def repository_at(address: str) -> str | None:
     except ValueError:
         return None
     scheme = "https" if parts.scheme in ("http", "ssh", "git") and host in HOSTS else parts.scheme
-    path = [each for each in parts.path.split("/") if each]
-    if (
-        not host
-        or len(path) < (1 if named else 2)
-        or not all(re.fullmatch(r"[\w.~@-]{1,100}", each) for each in path[:2])
-    ):
+    path = [name for name in parts.path.split("/") if name]
+    are_names = all(re.fullmatch(r"[\w.~@-]{1,100}", name) for name in path[:2])
+    if not host or len(path) < (1 if named else 2) or not are_names:
         return None
     where = f"{scheme}://{host}{f':{port}' if port else ''}"
     if host in HOSTS:
@@ -115,9 +112,9 @@ def github_slug(repository: str) -> str | None:
 def versioned(site: str, version: str) -> Iterator[str]:
     """The addresses where a site may have the documentation of this version, most exact first."""
     parts = urllib.parse.urlsplit(site)
-    path = [each for each in parts.path.split("/") if each]
-    at = next((place for place, each in enumerate(path) if _VERSIONED.fullmatch(each)), None)
-    folders = path[:at] if at is not None else ([] if any("." in each for each in path) else path)
+    path = [name for name in parts.path.split("/") if name]
+    at = next((index for index, name in enumerate(path) if _VERSIONED.fullmatch(name)), None)
+    folders = path[:at] if at is not None else ([] if any("." in name for name in path) else path)
     numbers = version.split(".")
     minor = ".".join(numbers[:2])
     forms = dict.fromkeys([version, f"v{version}", minor, f"v{minor}"])

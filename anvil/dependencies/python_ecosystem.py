@@ -19,14 +19,7 @@ from typing import Any
 from packaging.utils import InvalidWheelFilename, canonicalize_version, parse_wheel_filename
 
 from anvil.dependencies import ecosystems, package_registry
-from anvil.dependencies.ecosystems import (
-    Dependency,
-    DirectPackages,
-    LockedPackages,
-    PackageArchive,
-    Registry,
-    Release,
-)
+from anvil.dependencies.ecosystems import Dependency, DirectPackages, LockedPackages, PackageArchive, Registry, Release
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.project_urls import ProjectUrls, of_python
 from anvil.errors import FetchError, NotFound
@@ -160,7 +153,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
     alone if the index offers that (PEP 658). Raises :class:`NotFound` if the index does not have the version."""
     page = urllib.parse.urljoin(registry.url, f"{name}/")
     text, kind, final_url = package_registry.get(http, page, f"package {name}", _ACCEPT)
-    files = list(_of_json(text, final_url) if "json" in kind else _of_html(text, final_url))
+    files = list(_files_in_json(text, final_url) if "json" in kind else _files_in_html(text, final_url))
     if not files:  # it may be a page to log in
         raise NotFound(f"{host_of(final_url)} lists no file of {name}. Check that it is a package index.")
     wheels, wanted = [], canonicalize_version(version)
@@ -196,14 +189,14 @@ def urls_of(metadata: str) -> ProjectUrls:
     return of_python((label, address) for label, address in labelled)
 
 
-def _of_json(text: str, place: str) -> Iterator[PackageArchive]:
-    files = package_registry.object_of(text, place).get("files")
+def _files_in_json(text: str, page_url: str) -> Iterator[PackageArchive]:
+    files = package_registry.object_of(text, page_url).get("files")
     for row in files if isinstance(files, list) else ():
         if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
-            raise FetchError(f"{host_of(place)} sent a list of files with errors.")
+            raise FetchError(f"{host_of(page_url)} sent a list of files with errors.")
         sha256, size = value_at(row, "hashes", "sha256"), row.get("size")
         yield PackageArchive(
-            url=urllib.parse.urljoin(place, row["url"]),
+            url=urllib.parse.urljoin(page_url, row["url"]),
             name=row["filename"],
             digest=f"sha256:{sha256}" if isinstance(sha256, str) else None,
             size=size if type(size) is int else None,
@@ -211,15 +204,15 @@ def _of_json(text: str, place: str) -> Iterator[PackageArchive]:
         )
 
 
-def _of_html(text: str, place: str) -> Iterator[PackageArchive]:
+def _files_in_html(text: str, page_url: str) -> Iterator[PackageArchive]:
     from anvil.sites import html_tree  # late: nearly all indexes have JSON
 
     try:
         page = html_tree.parse(text)
     except html_tree.Unreadable as error:
-        raise FetchError(f"{host_of(place)} sent a page that is not read: {error}.") from None
+        raise FetchError(f"{host_of(page_url)} sent a page that is not read: {error}.") from None
     for link in html_tree.select(page, "a"):
-        address, _, fragment = urllib.parse.urljoin(place, link.attributes.get("href") or "").partition("#")
+        address, _, fragment = urllib.parse.urljoin(page_url, link.attributes.get("href") or "").partition("#")
         digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None
         has_metadata = "data-core-metadata" in link.attributes or "data-dist-info-metadata" in link.attributes
         yield PackageArchive(address, link.text().strip(), digest, has_metadata=has_metadata)

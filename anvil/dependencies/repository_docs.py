@@ -222,20 +222,17 @@ def find_folder(paths: Collection[str], read: Callable[[str], str], directory: s
     package's folder, in a repository with several.
     """
     pages = [path for path in paths if path.lower().endswith(PAGE_ENDINGS)]
-    candidates = [
-        each
-        for path in configurations(paths, directory)
-        if (each := _configured(path, read(path), pages)) is not None and _count(pages, each.path)
-    ]
-    own = [each for each in candidates if directory and _is_below(each.path, directory)]
+    folders = (_configured(path, read(path), pages) for path in configurations(paths, directory))
+    candidates = [folder for folder in folders if folder is not None and _count(pages, folder.path)]
+    own = [folder for folder in candidates if directory and _is_below(folder.path, directory)]
     if own or candidates:
-        chosen = max(own or candidates, key=lambda each: (-_ORDER.index(each.generator), _count(pages, each.path)))
+        chosen = max(own or candidates, key=lambda docs: (-_ORDER.index(docs.generator), _count(pages, docs.path)))
         return _one_language(chosen, pages, candidates)
     prefixes = [f"{directory}/", ""] if directory else [""]
-    folders = {folder.lower(): folder for page in sorted(pages, reverse=True) for folder in _above(page)}
+    spellings = {folder.lower(): folder for page in sorted(pages, reverse=True) for folder in _above(page)}
     for prefix in prefixes:
         for name in PLAIN_FOLDERS:
-            if (actual := folders.get(prefix.lower() + name)) is not None:
+            if (actual := spellings.get(prefix.lower() + name)) is not None:
                 return _one_language(DocsFolder(actual, "folder", f"the folder {actual}"), pages, [])
     for prefix in prefixes:
         names = (f"{prefix}readme.md".lower(), f"{prefix}readme.markdown".lower())
@@ -270,9 +267,9 @@ def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | No
         return _made(at("."), "sphinx", path, "github") if _MYST.search(text) else None
     if name.startswith("docusaurus"):
         named_paths = [at(inner) for inner in _DOCUSAURUS_PATH.findall(text)]
-        places = [each for each in [*named_paths, at("docs"), at("../docs")] if each and _count(pages, each)]
+        folders = [path for path in [*named_paths, at("docs"), at("../docs")] if path and _count(pages, path)]
         # the file names a path for each plugin, one of which may be the blog
-        best = max(places, key=lambda each: ("blog" not in each, _count(pages, each)), default="")
+        best = max(folders, key=lambda path: ("blog" not in path, _count(pages, path)), default="")
         return _made(best, "docusaurus", path, "github")
     if name.startswith("astro"):
         return _made(at("src/content/docs"), "astro", path, "github")

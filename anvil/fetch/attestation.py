@@ -279,7 +279,7 @@ class Examiner:
         return Examined(chosen)
 
     def _chosen(self, valid: Sequence[Attestation]) -> Attestation:
-        by_builder = next((each for each in valid if is_by(each, self._builder)), None)
+        by_builder = next((attestation for attestation in valid if is_by(attestation, self._builder)), None)
         if by_builder is None:
             raise NotAttested(f"it was built by {valid[0].repository}, not by {self._builder}")
         return by_builder
@@ -370,9 +370,9 @@ def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
         # trusted.
         payload_type, payload = verifier.verify_dsse(bundle, OIDCIssuerV2(ISSUER))
         extensions = {
-            each.oid.dotted_string: each.value.public_bytes()
-            for each in bundle.signing_certificate.extensions
-            if each.oid.dotted_string in EXTENSIONS
+            extension.oid.dotted_string: extension.value.public_bytes()
+            for extension in bundle.signing_certificate.extensions
+            if extension.oid.dotted_string in EXTENSIONS
         }
         check_statement(payload_type, payload, sha256)
         return identity(extensions)

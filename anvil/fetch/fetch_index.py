@@ -11,14 +11,7 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from anvil.errors import (
-    ArtifactError,
-    ArtifactRejected,
-    BuildError,
-    FetchError,
-    IndexBusy,
-    Unreachable,
-)
+from anvil.errors import ArtifactError, ArtifactRejected, BuildError, FetchError, IndexBusy, Unreachable
 from anvil.fetch import attestation
 from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Examiner
 from anvil.fetch.download import Candidate, Missing, download, forget, unpack

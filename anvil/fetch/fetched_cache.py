@@ -236,8 +236,7 @@ class CacheEntry:
         publish.replace(fresh, self.index)
         fresh.unlink(missing_ok=True)  # if both are names of one file already, the rename has done nothing
         _write(
-            manifests.manifest_path(self.index),
-            manifests.render(dataclasses.replace(described, file=self.index.name)),
+            manifests.manifest_path(self.index), manifests.render(dataclasses.replace(described, file=self.index.name))
         )
         self.confirm(state)
 

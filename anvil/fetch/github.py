@@ -82,14 +82,14 @@ class GitHubSource:
         """The bundles of attestations that GitHub stores for an index. Raises :class:`FetchError`, also if one of them
         cannot be read, because it could be the valid one."""
         api = Api(http, self.address)
-        place = f"{api.root}/attestations/sha256:{sha256}?per_page={attestation.MAX_BUNDLES}"
-        response, _ = api.get(place, "the attestation", may_be_missing=True)
+        list_url = f"{api.root}/attestations/sha256:{sha256}?per_page={attestation.MAX_BUNDLES}"
+        response, _ = api.get(list_url, "the attestation", may_be_missing=True)
         if response is None:
             return []
         try:
-            return bundles_of_api(response, lambda stored: _stored(http, place, stored))
+            return bundles_of_api(response, lambda bundle_url: _stored(http, list_url, bundle_url))
         except ValueError as error:
-            shown = index_url.without_secrets(place)
+            shown = index_url.without_secrets(list_url)
             raise FetchError(
                 f"{shown} answered with something unknown: {error}. Update Anvil, or try again later."
             ) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +14,7 @@ from anvil.cli.output import NO, OK
 from anvil.cli.program import SuggestingGroup
 from anvil.library.metadata_filter import FIELDS, OPERATORS
 from anvil.library.values import FolderReport
+from anvil.requests import OpenRequest
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -28,22 +28,14 @@ MAX_NAMED_TYPES = 5
 within = click.option("--library", metavar="NAME", help="Only this library (default: all).")
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryFileOptions:
-    """The options that name a library. None: not given."""
-
-    index: str | None
-    config: str | None
-    provider: str | None
-
-    def open(self) -> Library:
-        import anvil
-
-        return anvil.open_library(self.index, self.provider, self.config)
-
-
 _index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
-file = options.given(_index, options.config, options.provider, kind=LibraryFileOptions)
+file = options.given(_index, options.config, options.provider)
+
+
+def _open(given: OpenRequest) -> Library:
+    import anvil
+
+    return anvil.open_library(given.index, given.provider, given.config)
 
 
 @click.group("library", cls=SuggestingGroup, epilog='Example: anvil library search "when is high water?"')
@@ -71,7 +63,7 @@ def command() -> None:
 @options.as_json
 @click.argument("query")
 def search(
-    given: LibraryFileOptions,
+    given: OpenRequest,
     library: str | None,
     top_k: int,
     conditions: tuple[str, ...],
@@ -85,7 +77,7 @@ def search(
 
     if max_chars is None and not as_json:
         max_chars = WHOLE  # the lines to print are chosen below
-    with given.open() as library_file:
+    with _open(given) as library_file:
         result = library_file.search(query, top_k, library, filter_of(conditions), max_chars)
     if as_json:
         output.print_json(result)
@@ -111,11 +103,9 @@ def search(
 @click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Documents to skip.")
 @click.option("--libraries", is_flag=True, help="The libraries and their sizes, not the documents.")
 @options.as_json
-def list_(
-    given: LibraryFileOptions, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool
-) -> None:
+def list_(given: OpenRequest, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool) -> None:
     """List the documents by library and source, or the libraries."""
-    with given.open() as library_file:
+    with _open(given) as library_file:
         listed: Any = (
             library_file.list_libraries() if libraries else library_file.list_documents(library, limit, offset)
         )
@@ -140,9 +130,9 @@ def list_(
 @within
 @options.as_json
 @click.argument("document")
-def show(given: LibraryFileOptions, library: str | None, as_json: bool, document: str) -> None:
+def show(given: OpenRequest, library: str | None, as_json: bool, document: str) -> None:
     """Print the Markdown of a DOCUMENT, named by its doc_id, its source or its path."""
-    with given.open() as library_file:
+    with _open(given) as library_file:
         content = library_file.get_document(library_file.doc_id_of(document, library))
     if as_json:
         output.print_json(content)
@@ -155,9 +145,9 @@ def show(given: LibraryFileOptions, library: str | None, as_json: bool, document
 @within
 @options.as_json
 @click.argument("document")
-def delete(given: LibraryFileOptions, library: str | None, as_json: bool, document: str) -> None:
+def delete(given: OpenRequest, library: str | None, as_json: bool, document: str) -> None:
     """Delete a DOCUMENT from the library, named by its doc_id, its source or its path. Its file stays on the disk."""
-    with given.open() as library_file:
+    with _open(given) as library_file:
         deleted = library_file.delete_document(library_file.doc_id_of(document, library))
     if as_json:
         output.print_json(deleted)
@@ -175,7 +165,7 @@ def delete(given: LibraryFileOptions, library: str | None, as_json: bool, docume
 @options.as_json
 @click.argument("document")
 def update(
-    given: LibraryFileOptions,
+    given: OpenRequest,
     library: str | None,
     values: tuple[str, ...],
     unset: tuple[str, ...],
@@ -186,7 +176,7 @@ def update(
     changes = {**dict(map(_pair, values)), **dict.fromkeys(unset)}
     if not changes:
         raise click.UsageError("Say what to change with --set KEY=VALUE or --unset KEY.")
-    with given.open() as library_file:
+    with _open(given) as library_file:
         updated = library_file.update_document(library_file.doc_id_of(document, library), changes)
     if as_json:
         output.print_json(updated)
@@ -199,13 +189,13 @@ def update(
 @within
 @click.option("--yes", "-y", is_flag=True, help="Delete them. Without it they are only listed.")
 @options.as_json
-def prune(given: LibraryFileOptions, library: str | None, yes: bool, as_json: bool) -> int:
+def prune(given: OpenRequest, library: str | None, yes: bool, as_json: bool) -> int:
     """List the documents whose source file no longer exists. With --yes, delete them from the library.
 
     Only files on this machine are checked, not URLs, uploads and texts that were ingested under a name. Exit code
     0: done, 1: documents are listed and not deleted, 2: an error.
     """
-    with given.open() as library_file:
+    with _open(given) as library_file:
         report = library_file.prune(library, delete=yes)
     if as_json:
         output.print_json(report)
@@ -231,12 +221,12 @@ def prune(given: LibraryFileOptions, library: str | None, yes: bool, as_json: bo
 @options.as_json
 @options.quiet
 @click.argument("path")
-def import_(given: LibraryFileOptions, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
+def import_(given: OpenRequest, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
     """Import the documents of mcpvectordb from its LanceDB folder PATH. Documents of the library are not replaced.
 
     Exit code 0: done, 1: a document could not be read and the others were imported, 2: an error.
     """
-    with given.open() as library_file, output.progress(quiet) as progress:
+    with _open(given) as library_file, output.progress(quiet) as progress:
         report = library_file.import_lancedb(path, table, library, progress)
     counts = _counts((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
     line = f"{counted(report.total_files, 'document')} of {path}: {counts or 'nothing to import'}."
@@ -290,7 +280,7 @@ def _value(text: str) -> Any:
 @options.as_json
 @options.quiet
 def ingest_command(
-    given: LibraryFileOptions,
+    given: OpenRequest,
     folder: str | None,
     library: str,
     no_recursive: bool,
@@ -305,7 +295,7 @@ def ingest_command(
     """
     if folder is None and not reembed:
         raise click.UsageError("Name the folder, the file or the URL to take in.")
-    with given.open() as opened:
+    with _open(given) as opened:
         if reembed:
             with output.progress(quiet) as progress:
                 count = opened.reembed(progress)

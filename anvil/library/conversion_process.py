@@ -23,6 +23,11 @@ from anvil.library.document_formats import MAX_UNPACKED_BYTES, FileKind, Format,
 from anvil.library.settings import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog, take_over_pipes, write_message
 
+try:
+    import resource
+except ImportError:  # Windows has no such limits: there only those on time and size apply
+    resource = None  # type: ignore[assignment]
+
 
 class Converter:
     """Converts files to parts of Markdown, with at most ``processes`` child processes. Further calls wait for one.
@@ -228,9 +233,7 @@ def main() -> None:
 
 def _limit_resources(memory_bytes: int) -> None:
     """Set the limits of the process: memory, no core files, no large files."""
-    try:
-        import resource
-    except ImportError:  # Windows: only the limits on time and size apply
+    if resource is None:
         return
     for name, value in (("RLIMIT_AS", memory_bytes), ("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", MAX_UNPACKED_BYTES)):
         limit = getattr(resource, name, None)
@@ -244,9 +247,7 @@ def _limit_resources(memory_bytes: int) -> None:
 def _limit_cpu_time(seconds: float) -> None:
     """Allow processor time for one more file. It ends the process also if the parent, which watches the clock, has
     gone."""
-    try:
-        import resource
-    except ImportError:
+    if resource is None:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

@@ -22,27 +22,14 @@ from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFou
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifests import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
-from anvil.library import ingestion, lancedb_import, metadata_filter
+from anvil.library import ingestion, lancedb_import, metadata_filter, values
 from anvil.library.document_chunker import DocumentPart
 from anvil.library.document_formats import BY_ENDING, FileKind, advice, format_of, looked_for, type_of
 from anvil.library.library_file import default_path, guarded, reading, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryReader, LibraryWriter, not_found
-from anvil.library.values import (
-    Deleted,
-    DocumentInfo,
-    FolderReport,
-    Ingested,
-    Libraries,
-    LibraryDocument,
-    LibraryDocumentList,
-    LibraryInfo,
-    Passages,
-    Pruned,
-    Updated,
-    WholeDocument,
-)
+from anvil.library.values import DocumentInfo, FolderReport, Ingested, LibraryDocument, Passages, WholeDocument
 from anvil.requests import checked, checks_arguments, still_wanted
 from anvil.search import query_vector
 from anvil.search.pages import text_part
@@ -399,19 +386,21 @@ class Library(contextlib.AbstractContextManager["Library"]):
             self._searcher.refresh()
             return self._searcher.find(search, question)
 
-    def list_documents(self, library: str | None = None, limit: int = 20, offset: int = 0) -> LibraryDocumentList:
+    def list_documents(
+        self, library: str | None = None, limit: int = 20, offset: int = 0
+    ) -> values.LibraryDocumentList:
         """The documents, by library and source. ``limit`` is clamped to 1..1000."""
         limit = min(max(limit, 1), MAX_LISTED_DOCUMENTS)
         offset = min(max(offset, 0), metadata_filter.MAX_INTEGER)
         library = None if library is None else metadata_filter.library_name(library)
         with self._read() as reader:
             documents = reader.list_documents(library, limit, offset)
-            return LibraryDocumentList(tuple(documents), len(documents), reader.count_documents(library))
+            return values.LibraryDocumentList(tuple(documents), len(documents), reader.count_documents(library))
 
-    def list_libraries(self) -> Libraries:
+    def list_libraries(self) -> values.Libraries:
         """The libraries, by name."""
         with self._read() as reader:
-            return Libraries(tuple(reader.libraries()))
+            return values.Libraries(tuple(reader.libraries()))
 
     def get_document(self, doc_id: str, offset: int = 0, max_chars: int | None = None) -> WholeDocument:
         """A document with its Markdown from the character ``offset`` on: ``max_chars`` characters at most. Raises
@@ -434,7 +423,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             raise ConfigError(f"{reference} is in several libraries: {where}. Give the doc_id, or name the library.")
         return next(iter(matches))
 
-    def server_info(self, check_path: str | None = None) -> LibraryInfo:
+    def server_info(self, check_path: str | None = None) -> values.LibraryInfo:
         """The machine, the working folder, the formats and the file of this library. ``check_path``: a path to
         examine."""
         from anvil.library.server_info import library_info
@@ -443,12 +432,12 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
     # --- changes -----------------------------------------------------------------------------------------
 
-    def delete_document(self, doc_id: str) -> Deleted:
+    def delete_document(self, doc_id: str) -> values.Deleted:
         """Delete a document. Raises :class:`NotFound`."""
         with self._write() as writer:
             return writer.delete(doc_id)
 
-    def update_document(self, doc_id: str, metadata: Mapping[str, Any]) -> Updated:
+    def update_document(self, doc_id: str, metadata: Mapping[str, Any]) -> values.Updated:
         """Change keys of a document's metadata; its text is not read again.
 
         None removes a key. Keys that are not given stay. Raises :class:`NotFound`, or :class:`ConfigError` if the
@@ -458,7 +447,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         with self._write() as writer:
             return writer.update(doc_id, changes)
 
-    def prune(self, library: str | None = None, *, delete: bool = False) -> Pruned:
+    def prune(self, library: str | None = None, *, delete: bool = False) -> values.Pruned:
         """The documents whose source is a file that no longer exists, see :func:`ingestion.documents_without_file`.
         With ``delete`` they are deleted."""
 

@@ -11,19 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
 from anvil.index_file.writer import DEFAULT_LIBRARY
+from anvil.library import values
 from anvil.library.library import DEFAULT_CONCURRENCY, MAX_LISTED_DOCUMENTS, Library, open_library
 from anvil.library.metadata_filter import FIELDS
-from anvil.library.values import (
-    Deleted,
-    FolderReport,
-    Ingested,
-    Libraries,
-    LibraryDocumentList,
-    LibraryInfo,
-    Passages,
-    Updated,
-    WholeDocument,
-)
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress
 
@@ -63,7 +53,7 @@ TOOLS: tuple[Tool, ...] = (
             _LIBRARY,
             _METADATA,
         ),
-        Ingested,
+        values.Ingested,
     ),
     _Writing(
         "ingest_content",
@@ -75,14 +65,14 @@ TOOLS: tuple[Tool, ...] = (
             _LIBRARY,
             _METADATA,
         ),
-        Ingested,
+        values.Ingested,
     ),
     _Writing(
         "ingest_url",
         "Take in a web page",
         "Fetch a page or document from the web and make it searchable. It replaces the document of that URL.",
         (Parameter("url", "http or https.", required=True), _LIBRARY, _METADATA),
-        Ingested,
+        values.Ingested,
         open_world=True,
     ),
     _Writing(
@@ -97,7 +87,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("recursive", "Include subfolders.", "boolean", True),
             Parameter("max_concurrency", "Files at once, 1 or more.", "integer", DEFAULT_CONCURRENCY),
         ),
-        FolderReport,
+        values.FolderReport,
         lambda library, given: library.ingest_folder(**given).shortened(MAX_REPORTED_FILES),
     ),
     Tool(
@@ -121,7 +111,7 @@ TOOLS: tuple[Tool, ...] = (
                 "integer",
             ),
         ),
-        Passages,
+        values.Passages,
     ),
     Tool(
         "list_documents",
@@ -132,15 +122,15 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("limit", f"1 to {MAX_LISTED_DOCUMENTS}.", "integer", 20, minimum=1, maximum=MAX_LISTED_DOCUMENTS),
             Parameter("offset", "Documents to skip.", "integer", 0, minimum=0),
         ),
-        LibraryDocumentList,
+        values.LibraryDocumentList,
     ),
-    Tool("list_libraries", "List libraries", "The libraries and their sizes.", (), Libraries),
+    Tool("list_libraries", "List libraries", "The libraries and their sizes.", (), values.Libraries),
     Tool(
         "delete_document",
         "Delete a document",
         "Delete a document from its library.",
         (_DOC_ID,),
-        Deleted,
+        values.Deleted,
         writes=True,
         destructive=True,
     ),
@@ -149,15 +139,22 @@ TOOLS: tuple[Tool, ...] = (
         "Change a document's metadata",
         "Set keys of a document's metadata; null removes a key, other keys stay. Its text is not read again.",
         (_DOC_ID, Parameter("metadata", "A JSON object of the keys to change.", "object", required=True)),
-        Updated,
+        values.Updated,
     ),
-    Tool("get_document", "Read a document", "A document's whole Markdown.", (_DOC_ID,), WholeDocument, in_parts=True),
+    Tool(
+        "get_document",
+        "Read a document",
+        "A document's whole Markdown.",
+        (_DOC_ID,),
+        values.WholeDocument,
+        in_parts=True,
+    ),
     Tool(
         "server_info",
         "Where the server runs",
         "The machine, working folder, formats and paths of the server. Helps when a file is not found or not read.",
         (Parameter("check_path", "A path to examine."),),
-        LibraryInfo,
+        values.LibraryInfo,
     ),
 )
 
