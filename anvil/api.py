@@ -140,8 +140,8 @@ class Anvil(Queries):
         ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
         ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as ``3/8``:
         only this share of them, for ``anvil merge``. ``executor``, such as ``ray://head:10001``: the cluster that
-        embeds them. ``version``: of the subject of the documents, such as ``1.2.0``; the index tells it to ``anvil
-        deps``. Raises :class:`BuildError`.
+        embeds them. ``version``: of the software that they describe, such as ``1.2.0``; ``anvil deps`` reads it.
+        Raises :class:`BuildError`.
         """
         return build(self, request)
 

@@ -437,7 +437,7 @@ class Queries:
 
 def answer(opened: Queries, request: SearchRequest) -> Explained:
     """:meth:`Queries.explain` for a whole request."""
-    # ``version`` means two things: of a collection, where there are any, else of a site's pages in one index.
+    # ``version`` is that of a collection, if there are collections; else that of a site's pages in one index.
     by_name = bool(opened.names)
     if by_name and request.language is not None:
         raise ConfigError("language is for one index, not for collections. Leave it out.")

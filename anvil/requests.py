@@ -128,8 +128,8 @@ class BuildRequest:
     executor: str | None = None
     """The address of a cluster that embeds the texts, such as ``ray://head:10001``."""
     version: str | None = None
-    """The version of the subject of the pages, such as ``1.2.0``, which ``anvil deps`` reads. An index that is
-    unchanged keeps its own."""
+    """The version of the software that the pages describe, such as ``1.2.0``, which ``anvil deps`` reads. An index that
+    is unchanged keeps its own."""
     _: KW_ONLY
     workers: Executor | None = field(default=None, metadata=_INTERNAL)
     """Embeds the texts; None: the cluster of ``executor``, else this process."""

@@ -71,9 +71,8 @@ def merge(connection: apsw.Connection) -> None:
     if not is_begun(connection):
         rebuild(connection)
         return
-    # A part that was never merged has its entries in other pages. Two more parts, of which one takes back what the
-    # other has, make sure that there is something to merge.
-    # Each in a transaction of its own: FTS5 writes a part at the end of one.
+    # A part that was never merged has its entries in other pages. So two more parts are made, to have parts to merge:
+    # the second deletes the entry of the first. Each needs a transaction: FTS5 writes a part at the end of one.
     with connection:
         connection.execute("INSERT INTO chunks_fts (rowid, title) VALUES (?, 'x')", (_NO_CHUNK,))
     with connection:

@@ -453,8 +453,8 @@ def _is_ours(header: bytes) -> bool:
 # --- the file beside it ----------------------------------------------------------------------------------
 
 
-# The file's own hash is in the manifest and not in the file, where it could not be. Clients that download one ask for
-# these bytes; :mod:`verify` needs no manifest.
+# Clients that download an index compare it with the hash in this manifest. A file cannot have a hash of itself, so
+# :mod:`verify` needs no manifest.
 def describe(path: Path) -> Manifest:
     """The manifest for the index at ``path``. The index is checked first. Raises :class:`ArtifactError`."""
     with verify.open_checked(path) as reader:

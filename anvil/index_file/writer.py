@@ -130,7 +130,7 @@ class Writer:
         self._beyond.clear()
         chunk_range = table_rows.chunk_range(id_)
         self._make_unsearchable(id_)  # first: FTS5 has no copy of the text, and needs it to take out its entries
-        with self.connection:  # at a savepoint FTS5 writes what it has. Else new entries of a row are marked as deleted
+        with self.connection:  # FTS5 writes its entries at a savepoint. Without it, new ones would be marked as deleted
             self._drop_windows(*table_rows.window_range(*chunk_range))
             self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
             self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))

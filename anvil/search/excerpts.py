@@ -28,8 +28,8 @@ MAX_OUTLINES = 512
 """Texts whose blocks are cached. In 329 questions to 14 indexes, three in five texts were texts of earlier
 questions."""
 LEAD_SHARE = 4
-"""The share of an excerpt, one part in so many, that a heading may take at its beginning; and what is put in front of
-it: the head of a table, or the opening line of a fence."""
+"""The share of an excerpt, one part in so many, that a heading at its beginning may take, or a text that is put in
+front: the head of a table, or the opening line of a fence."""
 MIN_DEFINITIONS = 4
 """Definitions of the same kind that make a list of definitions."""
 MARGINS = {"option": 4, "row": 99, "item": 1, "term": 1}
@@ -74,7 +74,7 @@ def sought(query: str) -> Sought:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A span of a text, and what is put in front of it and behind it."""
+    """A span of a text, with a text that is put in front of it and one that is put behind it."""
 
     before: str
     start: int
@@ -340,8 +340,8 @@ def _definition_kind(line: str, piece: _Piece, is_part: bool) -> str:
 
 
 def _earliest_start(pieces: list[_Piece], at: int, size: int) -> int:
-    """The first piece with which the excerpt can begin instead of the piece ``at``: it begins a block, and there is
-    room for what is between them."""
+    """The first piece with which the excerpt can begin instead of the piece ``at``: it begins a block, and the excerpt
+    has room for the pieces between them."""
     last, earliest = _last_fitting(pieces, at, size), at
     while at and _last_fitting(pieces, at - 1, size) == last:
         at -= 1

@@ -1,4 +1,4 @@
-"""Where a text has the words of a query, by rough stems: for excerpts and for highlighting."""
+"""Words of a query in a text, found by rough stems: for excerpts and for highlighting."""
 
 from __future__ import annotations
 

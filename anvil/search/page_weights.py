@@ -39,7 +39,7 @@ _DEPRECATED_OPENING = lazy_pattern(
 
 
 class PageFactors(NamedTuple):
-    """Document id -> the factor of the scores of its sections, where it is not 1.
+    """Document id -> the factor of the scores of its sections; 1 if it is missing.
 
     ``usual``: for most questions. ``about_records``: for questions about versions, changes or proposals.
     """

@@ -27,13 +27,13 @@ MIN_LETTERS = 5
 MAX_SLIPS = 3
 """Words of a query that are looked up. A query with more of them is in another language, or on another subject."""
 _VOWELS = frozenset("aeiy")
-"""Those that are typed for each other: with ``o`` and ``u``, ``modal`` would be a slip of ``modul``, a module."""
+"""Vowels that are typed for each other. With ``o`` and ``u``, ``modal`` would be a slip of ``modul``, a module."""
 
 
 def rewritten(query: str, indexes: Sequence[CandidateIndex], provider: EmbeddingProvider) -> tuple[str, str | None]:
     """The query with the words that were meant, and a note on them; the query itself and None if it has no slip.
 
-    A slip is a word that no page has, where an index has one that is a letter away.
+    A slip is a word that no page has, if an index has a word that is a letter away.
     """
     if lexicon.qualified_name(query) is not None:
         return query, None

@@ -49,7 +49,7 @@ def embed_query(query: str, provider: EmbeddingProvider) -> QueryVector:
 def comparable_vector(
     question: QueryVector, provider: EmbeddingProvider, mode: str
 ) -> tuple[NDArray[np.float32] | None, str | None]:
-    """The vector that a search in this mode compares, and a note on what is wrong with it. Raises the error of a
+    """The vector that a search in this mode compares, and a note if it is missing or says little. Raises the error of a
     question that has no vector, in semantic mode."""
     if question.error is not None:
         if mode == "semantic":

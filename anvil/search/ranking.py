@@ -60,8 +60,8 @@ NEIGHBOUR_WEIGHT, NEIGHBOURS = 0.2, 3
 """Weight of the mean similarity of the next best sections of a page, and how many of them count. A page on the subject
 has several similar sections, a page that mentions it has one."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
-"""How far the score of a section is raised toward the score of the page's best one, and for how many sections of a
-page."""
+"""The share of the difference by which the score of a section is raised toward that of the page's best one, and the
+number of sections of a page that are raised."""
 
 PASSAGE_WEIGHT, FULL_SPREAD = 0.25, 0.2
 """Weight of a passage that is read again, where all else together has 1; and the difference between the best and the
@@ -503,7 +503,7 @@ def _keyword_scores(
 def _link_scores(
     index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, float]
 ) -> NDArray[np.float64] | None:
-    """How much of a query the links to each page cover, and the popularity of the page (n, 2)."""
+    """The share of a query that the links to each page cover, and the popularity of the page (n, 2)."""
     links = index.links
     if links is None:
         return None

@@ -117,7 +117,7 @@ def with_targets(text: str, definitions: Callable[[], Mapping[str, str]]) -> str
     repaired = [
         (link, target) for link, target in target_of if target or (link[2] is not None and _SAYS_NOTHING(link[2]))
     ]
-    if not repaired:  # most texts; what is code takes longer to tell
+    if not repaired:  # most texts; to find code in a text takes longer
         return text
     code = [span for span in visible_text.spans(text) if span.kind in visible_text.CODE]
     begins = [span.start for span in code]

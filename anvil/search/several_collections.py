@@ -36,7 +36,7 @@ NEARNESS_WEIGHT = 9.0
 UNSEEN_CHUNKS = 30
 """Chunks that are added to the size of each collection, so that one use of a word in a small one says little."""
 FIRST_RESULTS = 5
-"""The first results of a collection, of which the most likely one counts for the collection."""
+"""The first results of a collection. The most likely one of them stands for the collection."""
 ODDS_DIGITS, DIGITS = 2, 6
 """Log-odds are rounded: a smaller difference says nothing, and the order of the collections then decides."""
 

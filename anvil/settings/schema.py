@@ -42,9 +42,9 @@ MAX_INTERVAL_S, MAX_NUMBER = 30 * 86_400, 2**53
 MAX_WEIGHTS = 100
 """Globs in ``search.weights``."""
 Slugs = Literal["github", "mkdocs", "vitepress", "hugo"]
-"""How anchors are made from headings."""
+"""The rules by which anchors are made from headings."""
 Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
-"""How a page's address is made from its path."""
+"""The rules by which the address of a page is made from its path."""
 
 
 def within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> None:
@@ -90,9 +90,9 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ChunkingOptions:
-    """How sections become chunks; sizes in characters."""
+    """The cutting of sections into chunks. Sizes are in characters."""
 
-    # Chunks are what a result shows; what a model reads are windows. So only very long sections are cut.
+    # A result shows chunks, and a model reads windows of them. So only very long sections are cut.
     max_chunk_size: int = 6000
     """A longer section is split, at borders of paragraphs."""
     min_chunk_size: int = 200
@@ -100,7 +100,7 @@ class ChunkingOptions:
     merge_short_sections: bool = True
     """Whether short sections are merged."""
     slugs: Slugs = "github"
-    """How anchors are made from headings: ``github`` (Docusaurus too), ``mkdocs``, ``vitepress`` or ``hugo``."""
+    """The rule for anchors of headings: ``github`` (Docusaurus too), ``mkdocs``, ``vitepress`` or ``hugo``."""
 
     def __post_init__(self) -> None:
         within("chunking.max_chunk_size", self.max_chunk_size, 200, 100_000)  # a chunk has room for 4096 windows
@@ -126,19 +126,20 @@ Chunking = ChunkingOptions | FixedChunks
 
 @dataclass(frozen=True, slots=True)
 class SiteOptions:
-    """The site of the documentation: where it is published, and its folder of HTML for ``--site``."""
+    """The site of the documentation: its address, and its folder of HTML for ``--site``."""
 
     url: str = ""
-    """The address that the documentation folder has there, such as ``https://example.org/docs/``; results then have
+    """The address of the documentation folder in the site, such as ``https://example.org/docs/``; results then have
     URLs. Empty: the address that the pages of a built site name, else none."""
     rule: Rule = "directory"
-    """How addresses follow from paths: ``directory`` (``guide/``) or ``html`` (``guide.html``), as MkDocs;
-    ``docusaurus``, ``vitepress``, ``hugo`` or ``github``, which also say how anchors are made."""
+    """The rule for addresses of pages: ``directory`` (``guide/``) or ``html`` (``guide.html``), as in MkDocs;
+    ``docusaurus``, ``vitepress``, ``hugo`` or ``github``, which also set the rule for anchors."""
     folder: str | None = field(default=None, metadata={"path": True})
     """The folder that a site generator wrote, such as ``site``. Its pages are indexed as readers see them, and
     ``anvil lint`` looks links up in it."""
     content: tuple[str, ...] = ()
-    """CSS selectors of the element with a page's content; the first that matches counts. Empty: found by Anvil."""
+    """CSS selectors of the element with a page's content; the first that matches counts. Empty: Anvil finds the
+    element."""
     ignore: tuple[str, ...] = ()
     """CSS selectors of elements that are left out of the content."""
     include: tuple[str, ...] = ()
@@ -146,14 +147,14 @@ class SiteOptions:
     exclude: tuple[str, ...] = ()
     """Globs of pages that are left out, even if ``include`` matches them."""
     versions: tuple[str, ...] = ()
-    """Names of the versions that are indexed, of a site that has them in folders such as ``1.2/``; empty means all."""
+    """Names of the versions that are indexed, of a site that has them in folders such as ``1.2/``. Empty means all."""
     languages: tuple[str, ...] = ()
-    """The languages that are indexed, as the pages name theirs, such as ``en``; empty means all."""
+    """The languages that are indexed, as the pages name them, such as ``en``. Empty means all."""
     markdown: bool = False
     """Whether a build of the site also writes each page as Markdown beside its HTML, and ``llms.txt`` and
     ``llms-full.txt``."""
     link_markdown: bool = False
-    """Whether it does so, and puts a link to the Markdown into the head of each HTML page."""
+    """Whether a build also writes the Markdown, and puts a link to it into the head of each HTML page."""
     search_page: bool = False
     """Whether a build of the site also writes a page that searches the published index in the browser, and the script
     of a search box for other pages."""
@@ -181,18 +182,18 @@ PROVIDERS_HELP = "local (default), openai, none (keywords only)"
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """Which model turns text into vectors."""
+    """The model that turns text into vectors."""
 
     provider: str = "local"
-    """What makes the vectors: ``local`` (the bundled model, or another), ``openai``, or ``none``."""
+    """The provider of the vectors: ``local`` (the bundled model, or another), ``openai``, or ``none``."""
     model: str = ""
     """Empty: the provider's own default. For ``local`` a folder, or a Hugging Face id."""
     api_key: str | None = field(default=None, repr=False)
     """For ``openai``; not set means ``OPENAI_API_KEY``."""
     base_url: str | None = field(default=None, repr=False)
     """For ``openai``: another server that speaks its protocol, over https or on this machine; not set means
-    ``OPENAI_BASE_URL``. In a file that is not named with ``--config``: this machine's, or what ``OPENAI_BASE_URL``
-    says."""
+    ``OPENAI_BASE_URL``. In a file that is not named with ``--config``, only a server on this machine or the one in
+    ``OPENAI_BASE_URL`` is accepted."""
     dimensions: int | None = None
     """For ``openai``: shorter vectors, from models that offer them."""
     threads: int | None = None
@@ -213,15 +214,15 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How queries are answered."""
+    """Limits and weights of all searches."""
 
     threshold: float = 0.0
     """Results with a lower score are omitted. From 0, which keeps all, to 1."""
     min_confidence: float = 0.0
     """Results with a lower confidence are omitted. From 0, which keeps all, to 1."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Globs of pages, each with the factor of their scores, from 0.1 to 3: ``"legacy/**" = 0.5``. The first glob
-    that a page matches counts. A build records them in the index."""
+    """Globs of pages, each with a factor for their scores, from 0.1 to 3: ``"legacy/**" = 0.5``. The first glob that a
+    page matches counts. A build records them in the index."""
 
     def __post_init__(self) -> None:
         if len(self.weights) > MAX_WEIGHTS:
@@ -246,15 +247,16 @@ class Collection:
 
     name: str = field(default="", metadata={"keys": {}})  # from the table's name
     of_project: bool = field(default=False, metadata={"keys": {}})  # `docs` and `index` at the top
-    missing: str = field(default="", metadata={"keys": {}})  # what to say where its index file does not exist
+    missing: str = field(default="", metadata={"keys": {}})  # a message for the case that its index file does not exist
     docs: str | None = None
     """The folder of its documents, which are compared with the index before each answer. ``~/`` is the home folder."""
     index: str | None = None
-    """The index file, or where one is published; not set means ``.anvil/index.db`` in ``docs``."""
+    """The index file, or the address of a published index; not set means ``.anvil/index.db`` in ``docs``."""
     version: str | None = None
-    """The version that the documents are about, such as ``0.139``. Results have it, and a question can choose it."""
+    """The version of the software that the documents describe, such as ``0.139``. Results have it, and a question can
+    choose it."""
     attested_by: str | None = None
-    """Who must have built the published index, as ``fetch.attested_by`` says it for the one at the top."""
+    """Who must have built the published index, as ``fetch.attested_by`` says for the index at the top."""
     title: str | None = None
     """A name for people, such as ``FastAPI``; not set means the name of the table."""
     default: bool = False
@@ -303,8 +305,8 @@ class Config:
     docs: str = field(default="docs", metadata={"path": True})
     """The documentation folder. ``~/`` is the home folder."""
     index: str | None = field(default=None, metadata={"path": True})
-    """The index file, or where one is published (``https://…``, ``github:…``); not set means ``.anvil/index.db`` in the
-    documentation folder."""
+    """The index file, or the address of a published index (``https://…``, ``github:…``); not set means
+    ``.anvil/index.db`` in the documentation folder."""
     source: SourceOptions = field(default_factory=SourceOptions)
     chunking: ChunkingOptions = field(default_factory=ChunkingOptions)
     site: SiteOptions = field(default_factory=SiteOptions)
@@ -315,7 +317,7 @@ class Config:
     collections: tuple[Collection, ...] = ()
     """Indexes that answer together, by name; see below."""
     found_indexes: frozenset[str] = field(default=frozenset(), compare=False, metadata={"keys": {}})
-    # addresses in a file that the user did not name: what the user keeps for their hosts is not sent there
+    # Addresses in a file that the user did not name. The user's credentials for their hosts are not sent to them.
 
     def table(self, kind: type[T]) -> T:
         """The table of a capability, by its class, such as ``LintOptions``. The defaults where no layer sets it."""
