@@ -1,7 +1,6 @@
-"""Characters of texts: which encodings are read, which characters end a line, which could do harm in a terminal, and
-which scripts they are of.
+"""Characters of texts: encodings that are read, line ends, control characters, names of files, and scripts.
 
-Control characters of a document could change a terminal's title, hide text or forge a line of a log.
+Control characters in a document could change a terminal's title, hide text or forge a line of a log.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _BYTES = lazy_pattern("[\udc80-\udcff]")
 _NOT_IN_NAMES = lazy_pattern("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, ends of lines, changes of the direction of text, and half of a surrogate pair."""
 LINE_END = re.compile(r"\r\n|\r|\n")
-"""Only these end a line in Markdown; ``str.splitlines`` knows eight more."""
+"""The line ends of Markdown. ``str.splitlines`` accepts eight more."""
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 """A line with its end; the last one may have none."""
 _BACKTICKS = lazy_pattern("`+")
@@ -46,18 +45,19 @@ _AS_BROWSERS = {
     "gbk": "gb18030",
     "big5": "big5hkscs",
 }
-"""Encodings that browsers read as a larger one, as most such pages are. Source: WHATWG, "Encoding Standard", 4.2."""
+"""Encoding -> the larger one as which browsers read it, because most such pages use it. Source: WHATWG, "Encoding
+Standard", 4.2."""
 
 
 def known_encoding(name: str) -> str | None:
-    """Python's name for the encoding ``name`` as browsers read it; None when it is not read.
+    """Python's name of the encoding as which browsers read ``name``; None if Anvil does not read it.
 
-    Only decoders that take linear time and give valid Unicode are used. Punycode takes quadratic time; utf-7 and the
-    escape encodings can give half of a surrogate pair.
+    Only encodings whose decoders take linear time and give valid Unicode are read. Punycode takes quadratic time; utf-7
+    and the escape encodings can give half of a surrogate pair.
     """
     try:
         python_name = codecs.lookup(name).name
-    except (LookupError, ValueError):  # ValueError: for example a name with NUL
+    except (LookupError, ValueError):  # ValueError for example for a name with NUL
         return None
     return _AS_BROWSERS.get(python_name, python_name) if _READ.fullmatch(python_name) else None
 
@@ -66,12 +66,17 @@ _DECLARED = re.compile(
     rb"(?:<meta[^>]{0,200}?charset|<\?xml[^>]{0,200}?encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.I
 )
 _DECLARED_BYTES = 4096
-"""The start of a page, which can declare its encoding."""
+"""The encoding can be declared in so many bytes at the start of a page."""
 
 
 def decoded(data: bytes, unknown: Callable[[bytes], str] = lambda data: "cp1252") -> str:
-    """The text of a file: UTF-16 with a byte order mark, UTF-8, also with a few broken bytes, or the encoding that HTML
-    or XML declares, else the one that ``unknown`` names, by default that of browsers. Never raises."""
+    """The text of a file. Never raises. The first of these that fits is its encoding:
+
+    1. UTF-16 with a byte order mark;
+    2. UTF-8, also with a few broken bytes;
+    3. the encoding that HTML or XML declares;
+    4. the encoding that ``unknown`` returns, by default that of browsers.
+    """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     try:
@@ -79,10 +84,10 @@ def decoded(data: bytes, unknown: Callable[[bytes], str] = lambda data: "cp1252"
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
     if 2 * text.count("\ufffd") <= sum(not each.isascii() for each in text):
-        return text  # most of what is not ASCII is UTF-8
+        return text  # most characters outside ASCII are valid UTF-8
     declared = _DECLARED.search(data, 0, _DECLARED_BYTES)
     codec = known_encoding(declared[1].decode("ascii")) if declared else None
-    # A declaration that was read byte by byte is not in UTF-16, and the text is not in UTF-8.
+    # A declaration of UTF-16 or UTF-8 is wrong: it was read byte by byte, and the text is no UTF-8.
     return data.decode(codec if codec and not codec.startswith("utf") else unknown(data), "replace")
 
 
@@ -92,40 +97,42 @@ def is_unicode(path: str) -> bool:
 
 
 def is_plain_name(path: str) -> bool:
-    """Whether a path can be shown in a line: with it, no file forges a line, or looks like another."""
+    """Whether a path can be shown in a line, because it cannot forge another line or look like another path."""
     return (path.isascii() and path.isprintable()) or not _NOT_IN_NAMES.search(path)
 
 
 def plain_name(path: str) -> str:
-    """A path of the operating system that can be shown and stored: what is not plain in it is escaped, as ``\\xNN``."""
-    # On Unix, a byte that is no UTF-8 is one of these; Windows allows halves of surrogate pairs, also others.
-    path = _BYTES.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", path)
-    return _NOT_IN_NAMES.sub(lambda found: ascii(found[0])[1:-1], path)
+    """A path in a form that can be shown and stored. Other characters than those of plain names are escaped, as
+    ``\\xNN``."""
+    # On Unix, Python has these characters for bytes that are no UTF-8. Windows allows all halves of surrogate pairs.
+    path = _BYTES.sub(lambda match: f"\\x{ord(match[0]) - 0xDC00:02x}", path)
+    return _NOT_IN_NAMES.sub(lambda match: ascii(match[0])[1:-1], path)
 
 
 def without_control(text: str) -> str:
-    """Text to print: line ends are newlines, other control characters than tabs are replaced."""
+    """A text for printing: line ends become newlines, and control characters except tabs are replaced."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", LINE_END.sub("\n", text))
 
 
 def log_line(text: str) -> str:
-    """The same for an entry of a log: further lines are indented, so that none looks like an entry."""
+    """A text for an entry of a log: as :func:`without_control`, with indented further lines, so that none looks like
+    another entry."""
     return without_control(text).replace("\n", "\n  ")
 
 
 def json_line(text: str) -> str:
-    """JSON with control characters escaped, also those that JSON allows."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """JSON with all control characters escaped, also those that JSON allows."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def backticks(text: str, shortest: int = 1) -> str:
-    """More backticks than ``text`` has in one place, to put around it as code."""
+    """A run of backticks to put around ``text`` as code, longer than any run in it."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     return "`" * max(longest + 1, shortest)
 
 
 def line_ends(text: str, at: int | None = None) -> int:
-    """Number of line ends in a text, or before a position in it."""
+    """The number of line ends in a text, or before the offset ``at``."""
     end = len(text) if at is None else max(at, 0)
     if "\r" not in text:
         return text.count("\n", 0, end)
@@ -133,7 +140,7 @@ def line_ends(text: str, at: int | None = None) -> int:
 
 
 def line_starts(text: str) -> list[int]:
-    """The offset of each line. The end of the last line begins no further one; an empty text has one line."""
+    """The offset of each line. No line begins at the end of the text, except that an empty text has one line."""
     if "\r" in text:
         starts = [0, *(end.end() for end in LINE_END.finditer(text))]
     else:
@@ -144,32 +151,34 @@ def line_starts(text: str) -> list[int]:
 
 
 def encodable(text: str) -> str:
-    """A text with U+FFFD for lone surrogates, which UTF-8 cannot encode. Its length stays, so spans are right."""
+    """A text with U+FFFD in place of lone surrogates, which UTF-8 cannot encode. Offsets stay the same."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
-# --- scripts: those without spaces between words, and which of them a model's vocabulary has words of ------------
-# The name of a letter in Unicode begins with that of its script (LATIN SMALL LETTER A, CJK UNIFIED ...).
+# --- scripts: those without spaces between words, and those that a model reads ----------------------------------
+# The Unicode name of a letter begins with the name of its script (LATIN SMALL LETTER A, CJK UNIFIED ...).
 
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-"""Ranges of Chinese, Japanese and Korean characters, for a character class. They have no spaces between words, so they
-are searched by characters and pairs of them (:func:`anvil.text.query.pairs`). ``words.js`` of the search page has the
-same ranges."""
+"""Ranges of Chinese, Japanese and Korean characters, for a character class. These texts have no spaces between words,
+so they are searched by characters and pairs of characters (:func:`anvil.text.query.pairs`). ``words.js`` of the search
+page has the same ranges."""
 MIN_PIECES = 100
-"""Pieces of two letters and more of one script, from which on a vocabulary has words of it. The bundled model's has
-27,586 Latin ones, 8 Cyrillic ones, and of Chinese, Japanese and Korean single characters only."""
+"""A model reads a script if its vocabulary has so many pieces of two or more letters of it. The vocabulary of the
+bundled model has 27,586 Latin pieces and 8 Cyrillic ones. For Chinese, Japanese and Korean it has only single
+characters."""
 MIN_UNREAD = 0.25
-"""Share of a question's letters in scripts that the model does not read, from which on words alone decide. A sentence
-in Chinese has a few long Latin names, and each of its own characters says as much as several letters."""
+"""If so large a share of a question's letters is in scripts that the model does not read, search is by words only. The
+share is low, because a Chinese sentence can have a few long Latin names, and a Chinese character tells as much as
+several letters."""
 
 
 def script(letter: str) -> str:
-    """The script of a letter, as in ``LATIN``."""
+    """The script of a letter, such as ``LATIN``."""
     return "LATIN" if letter.isascii() else unicodedata.name(letter, "").partition(" ")[0]
 
 
 def known_scripts(pieces: Iterable[str]) -> frozenset[str]:
-    """The scripts that a vocabulary has words of, from its pieces of text."""
+    """The scripts of which a vocabulary has words. ``pieces``: the texts of the vocabulary."""
     counts: Counter[str] = Counter()
     for piece in pieces:
         letters = [character for character in piece if character.isalpha()]
@@ -179,7 +188,7 @@ def known_scripts(pieces: Iterable[str]) -> frozenset[str]:
 
 
 def is_unread(text: str, known: Collection[str] | None) -> bool:
-    """Whether a question is in scripts other than the ``known`` ones of a model (None: nobody can say)."""
+    """Whether a question is in other scripts than those that a model reads, ``known``. False if these are unknown."""
     if known is None or text.isascii():
         return False
     letters = [character for character in text if character.isalpha()]
@@ -188,14 +197,14 @@ def is_unread(text: str, known: Collection[str] | None) -> bool:
 
 
 def readable(text: str, known: frozenset[str] | None) -> str:
-    """A text for a model that reads the ``known`` scripts: of one that :func:`is_unread`, each character of another
-    script, and its punctuation, is a space. So places in one are places in the other."""
+    """A text for a model that reads the ``known`` scripts. If it :func:`is_unread`, the characters and the punctuation
+    of other scripts become spaces. Offsets stay the same."""
     return text.translate(_spaces_for_unread(known)) if known is not None and is_unread(text, known) else text
 
 
 @lru_cache(8)
 def _spaces_for_unread(known: frozenset[str]) -> dict[int, int]:
-    """What :meth:`str.translate` puts in place of each character, filled as texts have them."""
+    """The table for :meth:`str.translate`. An entry is made when a text has the character for the first time."""
 
     class Characters(dict[int, int]):
         def __missing__(self, code: int) -> int:
@@ -206,5 +215,5 @@ def _spaces_for_unread(known: frozenset[str]) -> dict[int, int]:
 
 
 def script_names(scripts: Collection[str]) -> str:
-    """Scripts for people: ``Cyrillic, Latin``; ``CJK``, the Chinese characters, stays as it is."""
+    """Names of scripts for people, such as ``CJK, Cyrillic, Latin``."""
     return ", ".join(sorted(name if name == "CJK" else name.capitalize() for name in scripts))

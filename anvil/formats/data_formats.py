@@ -1,6 +1,6 @@
-"""JSON, TOML, YAML and times as texts: what other people wrote is read within limits and as plain data.
+"""JSON, TOML, YAML and times as texts: they are read within limits, and as plain data, because others wrote them.
 
-Canonical JSON is for digests and columns of an index. PyYAML and the reader of TOML are imported at first use.
+Canonical JSON is for digests and for columns of an index. PyYAML and the TOML reader are imported at first use.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _SIMPLE = {str, int, float, bool, type(None)}
 LEFT_OUT = {"optional", "usual", "unsent"}
-"""Metadata of the fields of results that are left out in some cases."""
+"""Keys in the metadata of a dataclass field by which :func:`plain` leaves the field out."""
 MAX_TOML_STEPS, MAX_TOML_STEPS_PER_CHARACTER = 1_000_000, 20
-"""Steps that the reader of TOML may take for keys, ``a.b.c``: it compares each part with all before it, and with those
-of the header, ``[a.b.c]``. A hundred million steps take a second. A lockfile takes two for a character."""
+"""The TOML reader compares each part of a key ``a.b.c`` with all parts before it, and with those of the header
+``[a.b.c]``. It may take so many steps. A hundred million steps take a second; a lockfile takes two for each
+character."""
 MAX_DEPTH = 32
-"""Levels of nested mappings and lists, of YAML and of front matter."""
+"""Nested levels of mappings and lists, in YAML and in front matter."""
 MAX_ALIASED_NODES = 10_000
-"""Nodes that aliases and merge keys of YAML stand for, together: aliases of aliases multiply ("billion laughs")."""
+"""The nodes for which all aliases and merge keys of a YAML text stand, because aliases of aliases multiply ("billion
+laughs")."""
 Tags = Literal["refuse", "plain", "null"]
-"""What a value under another program's tag, such as ``!ENV``, becomes: an error, the value without the tag, or None."""
+"""A value with a tag of another program, such as ``!ENV``, is an error, the value without the tag, or None."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
-"""The first second of the year 1 and the last of 9999, from 1970 on."""
+"""The first second of the year 1 and the last second of the year 9999, counted from 1970."""
 _SPELLED_TIME = lazy_pattern(
     r"(\d{4}(?:-\d\d(?:-\d\d(?:[Tt ]\d\d(?::\d\d(?::\d\d)?)?)?)?)?)(?:(?<=:\d\d:\d\d)[.,]\d{1,30})?"
     r"( ?(?:[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?",
@@ -44,25 +46,25 @@ _LENGTHS = {
     **{4: timedelta(days=366), 7: timedelta(days=31), 10: timedelta(days=1)},
     **{13: timedelta(hours=1), 16: timedelta(minutes=1), 19: timedelta(seconds=1)},
 }
-"""Characters of a time without a zone -> the length of what it names; of a year and of a month those of the longest."""
+"""Length of a time's text without zone -> length of its time span; that of the longest year and month."""
 
 
 def timestamp(seconds: float) -> str:
     """Seconds since 1970 as ISO 8601 in UTC, whole seconds: ``2026-01-31T09:30:00Z``.
 
-    A time outside of the years 1 to 9999, which a damaged time stamp can have, becomes the nearest one inside.
+    A damaged time stamp can be outside the years 1 to 9999. Then the nearest time inside is returned.
     """
     moment = _EPOCH + timedelta(seconds=min(max(int(seconds), _EARLIEST), _LATEST))
-    # strftime writes the year 1 without leading zeros, and fails on some systems
+    # Not by strftime, which writes the year 1 without leading zeros, and fails on some systems.
     return moment.isoformat().replace("+00:00", "Z")
 
 
 def time_span(text: str) -> tuple[str, str]:
-    """The span of time that a text such as ``2026-01`` or ``2026-01-31T10:30+01:00`` names: the first second of the
-    span, and the first second after it, as of :func:`timestamp`.
+    """The time span of a text such as ``2026-01`` or ``2026-01-31T10:30+01:00``: its first second and the first second
+    after it, in the form of :func:`timestamp`.
 
-    A year, month, day, hour or minute is a span of that length. A time without a zone is UTC. Fractions of a second are
-    dropped. Raises :class:`ValueError` for other text.
+    The text can name a year, month, day, hour, minute or second. Without a zone, it is UTC. Fractions of a second are
+    dropped. Raises :class:`ValueError` for other texts.
     """
     match = _SPELLED_TIME.fullmatch(text.strip())  # datetime.fromisoformat of Python 3.10 reads no Z and no month
     plain, zone = (match[1], (match[2] or "").strip()) if match else ("", "")
@@ -79,7 +81,7 @@ def time_span(text: str) -> tuple[str, str]:
         end = start + _LENGTHS[len(plain)]
     except OverflowError:  # beyond the year 9999
         return f"{start.isoformat()}Z", "A"  # sorts after every time
-    # of a month or a year, whose last days the sum may pass over, it is the first day of the next
+    # A month or year may be shorter than the longest one. Its end is the first day of the next month.
     end = end.replace(day=1) if len(plain) < len("2026-01-31") else end
     return f"{start.isoformat()}Z", f"{end.isoformat()}Z"
 
@@ -88,14 +90,15 @@ def time_span(text: str) -> tuple[str, str]:
 
 
 def canonical(value: Any) -> str:
-    """Canonical JSON: sorted keys, no spaces, text without escapes."""
+    """Canonical JSON: with sorted keys, without spaces, and without escapes for characters outside ASCII."""
     return _CANONICAL.encode(value)
 
 
 def plain(value: Any, *, lean: bool = False) -> Any:
-    """A result as JSON values: dataclasses and named tuples become objects, other tuples arrays.
+    """A result as JSON values: dataclasses and named tuples become objects, and other tuples arrays.
 
-    ``lean``: without what is as usual, such as a URL that is None, because agents pay for every character.
+    ``lean``: without fields that have their usual value, such as a URL that is None, because agents pay for each
+    character.
     """
     kind: Any = type(value)
     if kind in _SIMPLE:
@@ -117,7 +120,8 @@ def plain(value: Any, *, lean: bool = False) -> Any:
 
 @cache
 def _left_out(kind: Any, lean: bool) -> tuple[tuple[str, Any], ...]:
-    """The fields of a dataclass that are left out, each with the value at which it is; ``...``: at any."""
+    """The fields of a dataclass that may be left out, each with the value for which it is left out; ``...`` for any
+    value."""
     if not dataclasses.is_dataclass(kind):
         return ()
     names = LEFT_OUT if lean else {"optional"}
@@ -134,12 +138,12 @@ def _fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def compact(value: Any) -> str:
-    """A plain value as JSON without spaces, with characters outside ASCII unescaped."""
+    """A plain value as JSON without spaces, and without escapes for characters outside ASCII."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def json_object(text: str | bytes) -> dict[str, Any] | None:
-    """The object in a JSON text; None for another value, for text that is not JSON, and for one nested too deeply."""
+    """The object in a JSON text; None for other values, for texts that are not JSON, and for deeply nested ones."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -148,7 +152,7 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
 
 
 def strict_json(text: str) -> Any:
-    """The value of JSON; None for another text, and for numbers such as NaN."""
+    """The value of a JSON text; None if it is no JSON, or has numbers such as NaN."""
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError):
@@ -156,15 +160,15 @@ def strict_json(text: str) -> Any:
 
 
 def no_constant(name: str) -> NoReturn:
-    """Refuse what Python reads besides JSON, such as NaN: a ``parse_constant``."""
+    """Refuse constants that Python reads and JSON does not have, such as NaN. It is a ``parse_constant``."""
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=no_constant)  # json.loads makes one for each call
+_DECODER = json.JSONDecoder(parse_constant=no_constant)  # made once, because json.loads makes one for each call
 
 
 def is_deep(value: Any, levels: int) -> bool:
-    """Whether a JSON value has more than so many nested levels."""
+    """Whether a JSON value has more than ``levels`` nested levels."""
     level = [value]
     for _ in range(levels):
         level = [
@@ -179,14 +183,14 @@ def is_deep(value: Any, levels: int) -> bool:
 
 
 def value_at(value: Any, *keys: str) -> Any:
-    """``value[key][key]...``; None where there is no such value."""
+    """The value ``value[key][key]...``; None if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
-    """The objects in the list ``value[key]...``; none if there is no such list."""
+    """The objects in the list ``value[key]...``; an empty list if there is no such list."""
     items = value_at(value, *keys)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
@@ -195,7 +199,7 @@ def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The table of a text. Raises ValueError for all that is wrong with it."""
+    """The table of a TOML text. Raises :class:`ValueError` if it is invalid or over a limit."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -205,7 +209,7 @@ def read_toml(text: str) -> dict[str, Any]:
     for line in text.split("\n"):
         dots = line.count(".")
         if line.lstrip().startswith("["):
-            header = max(header, dots)  # where it ends is not known here: a string may hold what looks like a header
+            header = max(header, dots)  # of the longest header so far: a line in a string may look like a header
         steps += (dots + 1) * (dots + header + 1)
     if steps > limit:
         raise ValueError("it has keys of too many parts")
@@ -220,7 +224,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def toml_string(text: str) -> str:
-    """A string of one line. JSON's escapes are valid in TOML; JSON does not escape DEL."""
+    """A text as a TOML string in one line. It is a JSON string, with an escape for DEL, which JSON does not escape."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -228,9 +232,9 @@ def toml_string(text: str) -> str:
 
 
 def read_yaml(text: str, tags: Tags = "refuse", *, strings: bool = False) -> Any:
-    """The value of a YAML text. ``strings``: scalars stay text, so ``1.10`` is not 1.1; tags then do not count.
+    """The value of a YAML text. ``strings``: scalars stay texts, so that ``1.10`` is not 1.1. Then tags are ignored.
 
-    Raises ValueError, which names the line, for text that is not YAML or that has too many levels or aliases.
+    Raises :class:`ValueError`, which names the line, if the text is no YAML or has too many levels or aliases.
     """
     import yaml
 
@@ -240,16 +244,16 @@ def read_yaml(text: str, tags: Tags = "refuse", *, strings: bool = False) -> Any
         return yaml.load(text, Loader=_loader("strings" if strings else tags))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}" if mark else "it"
+        location = f"line {mark.line + 1}" if mark else "it"
         problem = getattr(error, "problem", None)
-        raise ValueError(f"{place} is not YAML" + (f": {problem}" if problem else "")) from error
+        raise ValueError(f"{location} is not YAML" + (f": {problem}" if problem else "")) from error
     except (TypeError, OverflowError, AttributeError, LookupError, RecursionError) as error:
         raise ValueError("it is not YAML") from error  # PyYAML raises these for some scalars
 
 
 @cache
 def _loader(kind: Tags | Literal["strings"]) -> Any:
-    """PyYAML's loader in C, where there is one, with constructors for unknown tags."""
+    """PyYAML's loader, in C if that is available, with constructors for unknown tags."""
     import yaml
 
     if kind == "strings":
@@ -257,7 +261,7 @@ def _loader(kind: Tags | Literal["strings"]) -> Any:
     safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     if kind == "refuse":
         return safe
-    loader: Any = type("Loader", (safe,), {})  # of its own, because constructors are added to the class
+    loader: Any = type("Loader", (safe,), {})  # a new class, because constructors are added to it
     loader.add_multi_constructor("", _untagged if kind == "plain" else lambda loader, suffix, node: None)
     return loader
 
@@ -273,13 +277,13 @@ def _untagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
 
 
 def _bounded_events(text: str) -> Iterator[Any]:
-    """The events of a YAML text. Raises ValueError for too many levels, or aliases that stand for too many nodes.
+    """The events of a YAML text. Raises :class:`ValueError` for too many levels, or aliases of too many nodes.
 
-    They need no recursion, and are walked before anything else is built out of the text.
+    Events need no recursion, so they are checked before a value is built from the text.
     """
     import yaml
 
-    sizes: dict[str, int] = {}  # anchor -> nodes of its value, with those that aliases in it stand for
+    sizes: dict[str, int] = {}  # anchor -> number of nodes of its value, with aliases expanded
     open_collections: list[tuple[str | None, int]] = []
     size = aliased = 0
     for event in yaml.parse(text, Loader=_loader("refuse")):
@@ -292,7 +296,7 @@ def _bounded_events(text: str) -> Iterator[Any]:
                 sizes[anchor] = size
             size += outer
         elif isinstance(event, yaml.AliasEvent):
-            nodes = sizes.get(event.anchor or "", MAX_ALIASED_NODES)  # not yet known: it would hold itself
+            nodes = sizes.get(event.anchor or "", MAX_ALIASED_NODES)  # an unknown alias is one inside its own value
             aliased += nodes if nodes > 1 else 0
             size += nodes
         elif isinstance(event, yaml.ScalarEvent):

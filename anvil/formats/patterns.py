@@ -1,9 +1,10 @@
-"""Patterns: globs over POSIX paths, and regular expressions that are compiled at first use.
+"""Patterns: globs over POSIX paths, patterns of git, and regular expressions that are compiled at first use.
 
 In a glob, ``*``, ``?`` and ``[a-z]`` match within a folder, ``**`` as a whole segment matches any number of folders,
-and ``{a,b}`` matches either. A glob is a regular expression that cannot stall a server, whatever the pattern of a
-client: as in the standard library's ``fnmatch``, a wildcard keeps the shortest text with which what follows it matches,
-and only the last one is tried again. An invalid pattern matches nothing.
+and ``{a,b}`` matches either. An invalid pattern matches nothing.
+
+A client may send any pattern, so a glob must not stall a server. Its regular expression does not backtrack: as in the
+standard library's ``fnmatch``, a wildcard keeps the shortest text that fits, and only the last wildcard is tried again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, cast
 
 
 class _LazyPattern:
-    """Compiles at the first access to a method, which then is an attribute of its own."""
+    """A regular expression that is compiled at the first use of each of its methods, which is then kept."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern, self.flags = pattern, flags
@@ -28,14 +29,15 @@ class _LazyPattern:
 
 
 def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """``re.compile`` at first use, for modules with many patterns. Functions of ``re`` do not take it: call its own."""
+    """A pattern that is compiled at first use, for modules with many patterns. Call its methods: functions of ``re`` do
+    not accept it."""
     return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
 
 
 SHA256 = lazy_pattern("[0-9a-f]{64}")
 """A SHA-256 in hex."""
 OBJECT_ID = lazy_pattern("[0-9a-f]{40}(?:[0-9a-f]{24})?")
-"""The id of a commit or blob of git, by SHA-1 or SHA-256."""
+"""The id of a git commit or blob, by SHA-1 or SHA-256."""
 
 _MAX_PATTERN_CHARACTERS = 1024
 _MAX_ALTERNATIVES = 256
@@ -62,14 +64,14 @@ _RANGE = lazy_pattern(r"(\\.|.)(?:-(\\.|.))?", re.DOTALL)
 
 
 def bounded(pattern: str) -> str:
-    """The pattern, cut where it is too long to be valid, so that caches by pattern stay small."""
+    """The pattern, cut shortly after the length limit of valid ones, so that caches by pattern stay small."""
     return pattern[: _MAX_PATTERN_CHARACTERS + 1]
 
 
 def glob(pattern: str, *, ignore_case: bool = False) -> Glob:
-    """The glob for a pattern, from a cache; it matches no path if the pattern is invalid.
+    """The glob for a pattern, from a cache. If the pattern is invalid, it matches no path.
 
-    A leading ``/`` or ``./`` is ignored. A trailing ``/`` means all files below.
+    A leading ``/`` or ``./`` is ignored. A trailing ``/`` means all files below the folder.
     """
     return _compiled(bounded(pattern), ignore_case)
 
@@ -80,24 +82,26 @@ def _compiled(pattern: str, ignore_case: bool) -> Glob:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether the pattern matches the whole of ``path`` (POSIX, relative); case-sensitive."""
+    """Whether the pattern matches the whole ``path`` (POSIX, relative). Case-sensitive."""
     return glob(pattern).matches(path)
 
 
 def selects(pattern: str) -> Callable[[str], bool]:
-    """Whether a path is in what ``pattern`` names: a page, a folder, with a slash or not, or a glob; "" names all."""
+    """A function that tells whether a path belongs to ``pattern``: a page, a folder with or without a slash, or a glob.
+    All paths belong to ``""``."""
     folder = "/".join(part for part in bounded(pattern).split("/") if part not in ("", "."))
     folder_glob, inside = glob(pattern), f"{folder}/"
     return lambda path: not folder or path.startswith(inside) or path == folder or folder_glob.matches(path)
 
 
 def wildmatch(pattern: str, numbers: Iterator[int]) -> str:
-    """The regular expression of a pattern of git: a glob without braces and with classes such as ``[[:digit:]]``.
+    """The regular expression for a pattern of git, which is a glob without braces, with classes such as
+    ``[[:digit:]]``.
 
-    It matches nothing if the pattern is invalid. ``numbers``: of its groups.
+    It matches nothing if the pattern is invalid. ``numbers``: new numbers for the names of groups.
     """
-    # As in git, the text before the first wildcard is compared by itself: in "a**/b" the stars are any folders.
-    begin = found.start() if (found := _WILDCARD.search(pattern)) else len(pattern)
+    # As in git, the text before the first wildcard is compared by itself. So in "a**/b" the stars match any folders.
+    begin = wildcard.start() if (wildcard := _WILDCARD.search(pattern)) else len(pattern)
     tokens = _TOKEN.findall(_CLASS.sub(lambda name: _CLASSES.get(name[1], name[0]), pattern[begin:]))
     if len(pattern) > _MAX_PATTERN_CHARACTERS or "[" in tokens or "\\" in tokens:
         return "(?!)"
@@ -105,6 +109,8 @@ def wildmatch(pattern: str, numbers: Iterator[int]) -> str:
 
 
 class Glob:
+    """A compiled glob."""
+
     __slots__ = ("_expression", "_ignore_case")
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
@@ -115,18 +121,20 @@ class Glob:
             return
         numbers = itertools.count()
         try:
-            self._expression = re.compile("|".join(_expression(each, numbers) for each in _expand(tokens)))
+            alternatives = [_expression(alternative, numbers) for alternative in _expand(tokens)]
+            self._expression = re.compile("|".join(alternatives))
         except ValueError:  # braces that are not closed, or too many
             return
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern matches the whole of ``path``."""
+        """Whether the glob matches the whole ``path``."""
         text = path.lower() if self._ignore_case else path
         return self._expression is not None and self._expression.fullmatch(text) is not None
 
 
 def _expand(tokens: list[str]) -> list[list[str]]:
-    """The pattern once for each way to choose from its braces. Raises ValueError."""
+    """The patterns without braces that a pattern stands for. Raises :class:`ValueError` if braces are not closed or
+    there are too many patterns."""
     done: list[list[str]] = []
     waiting = [tokens]
     while waiting:
@@ -144,7 +152,7 @@ def _expand(tokens: list[str]) -> list[list[str]]:
 
 
 def _cuts(tokens: Sequence[str], begin: int) -> Iterator[int]:
-    """The positions of the commas of the braces that begin at ``begin``, and of their end."""
+    """The positions of the commas between the braces that open at ``begin``, and of the closing brace."""
     depth = 0
     for position in range(begin, len(tokens)):
         depth += (tokens[position] == "{") - (tokens[position] == "}")
@@ -156,7 +164,7 @@ def _cuts(tokens: Sequence[str], begin: int) -> Iterator[int]:
 
 
 def _expression(tokens: list[str], numbers: Iterator[int]) -> str:
-    """The regular expression of a pattern without braces. ``numbers``: of its groups."""
+    """The regular expression for a pattern without braces. ``numbers``: new numbers for the names of groups."""
     while tokens[:1] == ["/"] or tokens[:2] == [".", "/"]:
         tokens = tokens[1:]
     segments: list[list[str]] = [[]]
@@ -189,7 +197,8 @@ def _segment(tokens: list[str], numbers: Iterator[int]) -> str:
 
 
 def _joined(parts: Sequence[str], wildcard: str, numbers: Iterator[int]) -> str:
-    """The parts with a wildcard before each but the first. A lookahead is tried once; what it finds is repeated."""
+    """The parts with a wildcard between them. All but the last wildcard are in a lookahead, whose text is then
+    repeated: a lookahead is not tried again, so there is no backtracking."""
     joined = parts[0]
     for part in parts[1:-1]:
         name = f"g{next(numbers)}"
@@ -204,7 +213,7 @@ def _character(token: str) -> str:
         return re.escape(token[-1])
     negated = token[1] in "!^"
     ranges = _RANGE.findall(token[1 + negated : -1])
-    # The first character of a range is a member also when the range runs backwards, as in git.
+    # As in git, the first character of a range is a member even if the range runs backwards.
     members = "".join(
         re.escape(low[-1]) + (f"-{re.escape(high[-1])}" if high[-1:] > low[-1] else "") for low, high in ranges
     )

@@ -1,5 +1,4 @@
-"""Names of versions: which names are those of documentation, which of some is the newest, and which tags mark a version
-of a package, such as ``v1.2.0`` and ``@acme/ui@1.2.0``."""
+"""Names of versions: folders of documentation versions, the newest of several, and tags such as ``@acme/ui@1.2.0``."""
 
 from __future__ import annotations
 
@@ -12,24 +11,25 @@ from itertools import islice, zip_longest
 from anvil.formats.patterns import lazy_pattern
 
 ALIASES = {"latest": 2, "current": 2, "stable": 3}
-"""Names that publishers give to their newest version -> their rank above all numbers. On Read the Docs, "latest" is the
-main branch, so "stable" goes before it."""
+"""Names of the newest version -> their rank, which is above that of numbers. On Read the Docs, "latest" is the main
+branch, so "stable" is ranked higher."""
 PRERELEASE = re.compile(
     r"(?:^|[^a-z])(?:a|b|c|rc|alpha|beta|pre|preview|dev|next|canary)\b|\d(?:a|b|rc)\d", re.IGNORECASE
 )
 
 
 def newest(versions: Iterable[str]) -> str:
-    """The newest of some versions. A release is newer than any pre-release; ``stable`` and ``latest`` are newer than
-    all numbers; names without a number are older."""
+    """The newest of several versions. Each release counts as newer than all pre-releases. ``stable`` and ``latest`` are
+    newer than all numbers, and other names without a number are older."""
     return max(versions, key=version_order)
 
 
 def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
-    """The sort key of that order."""
+    """The sort key of a version for :func:`newest`."""
     parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
     has_number = any(part.isdigit() for part in parts)
-    # 1.10 is after 1.9, and 1.x the newest of them. A number is never compared with letters, which would be an error.
+    # 1.10 comes after 1.9, and 1.x after all of them. Letters have a number, too, because comparing a number with a
+    # text would be an error.
     natural = [(float(part), "") if part.isdigit() else (math.inf if part == "x" else -1.0, part) for part in parts]
     return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural
 
@@ -39,9 +39,9 @@ VERSION_NUMBER = lazy_pattern(
     r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
     re.I,
 )
-"""The name of a folder with a version of the documentation: ``v2``, ``1.x``, ``1.2rc1``."""
+"""The name of a folder with one version of the documentation: ``v2``, ``1.x``, ``1.2rc1``."""
 VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
-"""Names of such folders, where others are numbers."""
+"""Names of folders that also hold a version, beside folders named by numbers."""
 
 
 # --- tags ------------------------------------------------------------------------------------------------
@@ -51,22 +51,23 @@ _TAGS = (
     *(f"{{name}}{between}{{}}" for between in ("@", "@v", "-", "-v", "/", "/v", "==", "_")),
     *("release-{}", "release/{}", "release_{}", "rel_{}", "rel-{}", "r{}", "V{}", "version-{}"),
 )
-"""The forms of tags, most usual first."""
+"""The forms of tags, the most usual first."""
 
 
 def _tag_names(name: str, version: str) -> list[str]:
-    """The tags that can mark this version of the package, most usual first."""
-    short = name.rpartition("/")[2]  # @scope/pkg
+    """The tags that can mark this version of the package, the most usual first."""
+    short = name.rpartition("/")[2]  # without the scope of @scope/pkg
     names = [name, short, name.replace("-", "_"), name.replace("-", ".")]
-    # some projects tag 1.2.0 as 1.2
+    # Some projects have the tag 1.2 for version 1.2.0.
     versions = [version, *([version.removesuffix(".0")] if re.fullmatch(r"\d+\.\d+\.0", version) else [])]
-    versions += [each.replace(".", "_") for each in versions]
-    return list(dict.fromkeys(tag.format(each, name=own) for each in versions for tag in _TAGS for own in names))
+    versions += [number.replace(".", "_") for number in versions]
+    tags = (tag.format(number, name=own) for number in versions for tag in _TAGS for own in names)
+    return list(dict.fromkeys(tags))
 
 
 def find_tag(tags: Iterable[str], name: str, version: str) -> str | None:
-    """The tag of this version; None without one. A tag with the package's own name comes first, because a repository
-    of several packages has one such tag for each."""
+    """The tag of this version; None if there is none. A tag with the name of the package is preferred, because a
+    repository of several packages has a tag for each of them."""
     existing = set(tags)
     matching = [tag for tag in _tag_names(name, version) if tag in existing]
     short = name.rpartition("/")[2]
@@ -75,13 +76,16 @@ def find_tag(tags: Iterable[str], name: str, version: str) -> str | None:
 
 
 def closest_tags(tags: Iterable[str], name: str, version: str, limit: int) -> list[str]:
-    """The tags whose numbers are nearest to those of the version, nearest first. A repository may have many long tags:
-    the time grows with their length only, which it does not where texts are compared."""
+    """The tags whose numbers are nearest to those of the version, the nearest first.
+
+    Only numbers are compared, because a repository may have many long tags, and comparing texts takes more than linear
+    time.
+    """
     short, wanted = name.rpartition("/")[2], _numbers(version)
 
     def distance(tag: str) -> tuple[list[int], bool, str]:
         pairs = zip_longest(_numbers(tag.replace(short, "")), wanted, fillvalue=0)
-        return [abs(here - there) for here, there in pairs], short not in tag, tag
+        return [abs(number - other) for number, other in pairs], short not in tag, tag
 
     return heapq.nsmallest(limit, tags, distance)
 

@@ -1,7 +1,8 @@
-"""Front matter: the YAML (``---``) or TOML (``+++``) block at the start of a page.
+"""Front matter: the YAML (``---``) or TOML (``+++``) block at the start of a page, as JSON values; words in it for
+search.
 
-:func:`split` returns it as plain JSON values. A block that is incomplete, invalid, too large or malicious is not front
-matter. It stays in the text, and nothing is raised.
+A block that is incomplete, invalid, too large or malicious is not front matter. It stays in the text, and nothing is
+raised.
 """
 
 from __future__ import annotations
@@ -19,25 +20,27 @@ from anvil.formats.data_formats import MAX_DEPTH, read_toml, read_yaml
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
 MAX_NODES = 10_000
-"""Values of a block, each as often as it is named: a few lines of YAML aliases can stand for billions of them."""
+"""The limit for the values of a block. A value counts for each alias, because a few lines of YAML can stand for
+billions of values."""
 MAX_BITS = 2048
-"""Of a whole number: 617 digits. Python writes 4,300 at most (640 if configured), but reads more in hex."""
+"""The limit for a whole number, of 617 digits. Python reads longer ones in hex, and writes at most 4,300 digits, or 640
+if so configured."""
 SEARCHED = ("description", "keywords", "tags", "aliases")
-"""Keys with words that authors add for search, or texts that readers see next to the title. A page is found by them."""
+"""Keys whose texts find the page: authors add them for search, or readers see them next to the title."""
 MAX_SEARCHED = 1000
-"""Characters of these that are searched, so that they do not outweigh a page's text."""
+"""So many characters of these texts are searched, so that they do not outweigh the text of the page."""
 
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}  # YAML itself ends a document with three dots
 
 
 class Refused(Exception):
-    """Valid front matter that is over a limit."""
+    """Raised for valid front matter that is over a limit."""
 
 
 def split(text: str) -> tuple[Mapping[str, Any], int]:
-    """The page's metadata and the offset at which its text begins: ``({}, 0)`` without front matter.
+    """The metadata of a page, and the offset at which its text begins; ``({}, 0)`` without front matter.
 
-    ``text`` has no byte order mark. Keys are strings; dates and times are ISO 8601 strings.
+    ``text`` has no byte order mark. In the metadata, keys are strings, and dates and times are ISO 8601 strings.
     """
     fence, start, end, following = _block(text)
     if not following:
@@ -51,21 +54,21 @@ def split(text: str) -> tuple[Mapping[str, Any], int]:
 
 
 def end(text: str) -> int:
-    """The offset at which the text begins if the block at its start is front matter, valid or not; 0 without one."""
+    """The offset after the block at the start of a page, whether it is valid front matter or not; 0 without a block."""
     return _block(text)[-1]
 
 
 def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    """Metadata from another program as JSON values; other values are left out."""
+    """Metadata from another program as JSON values. Values that are over a limit or of another type are left out."""
     values: dict[str, Any] = {}
     for key, value in metadata.items():
-        with contextlib.suppress(Refused):  # a limit for each value, so that one that is too large loses no other
+        with contextlib.suppress(Refused):  # the limit is for each value, so that a large one does not affect others
             values[_key(key)] = _plain(value, 0, [MAX_NODES])
     return values
 
 
 def searched(metadata: Mapping[str, Any]) -> str:
-    """The texts of :data:`SEARCHED` keys, in a line: :data:`MAX_SEARCHED` characters at most."""
+    """The texts of the keys in :data:`SEARCHED`, in one line of at most :data:`MAX_SEARCHED` characters."""
     texts: list[str] = []
     for key in SEARCHED:
         value = metadata.get(key)
@@ -74,7 +77,8 @@ def searched(metadata: Mapping[str, Any]) -> str:
 
 
 def _block(text: str) -> tuple[str, int, int, int]:
-    """The fence of the block at the start, the span of its content, and the offset after it; 0 without a block."""
+    """The fence of the block at the start of a page, the span of its content, and the offset after it; 0 for all three
+    without a block."""
     start = position = _line(text, 0)
     fence = text[:start].rstrip()
     while fence in _CLOSERS and position < len(text) and position - start <= MAX_CHARS:
@@ -86,17 +90,17 @@ def _block(text: str) -> tuple[str, int, int, int]:
 
 
 def _line(text: str, position: int) -> int:
-    """Offset after the line that begins at ``position``."""
+    """The offset after the line that begins at ``position``."""
     match = LINE.match(text, position)
     return match.end() if match else len(text)
 
 
 def _plain(value: Any, depth: int, budget: list[int]) -> Any:
-    """``value`` as a JSON value. ``budget``: number of nodes that are still allowed."""
+    """``value`` as a JSON value. ``budget``: the number of values that are still allowed, in a list of one item."""
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
         raise Refused
-    if value is None or isinstance(value, bool):  # before int, which a bool is too
+    if value is None or isinstance(value, bool):  # before int, because a bool is an int
         return value
     if isinstance(value, str):
         return _text(value)
@@ -110,7 +114,8 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Mapping):
         return {_key(key): _plain(item, depth + 1, budget) for key, item in value.items()}
-    if isinstance(value, (set, frozenset)):  # sorted: their order differs between processes. By repr: types may differ
+    # Sorted, because the order of sets differs between processes; by repr, because types may differ.
+    if isinstance(value, (set, frozenset)):
         return sorted((_plain(item, depth + 1, budget) for item in value), key=repr)
     if isinstance(value, (list, tuple)):
         return [_plain(item, depth + 1, budget) for item in value]

@@ -1,4 +1,4 @@
-"""URLs of pages, by the rules of the site generator."""
+"""URLs of pages by the rules of site generators: MkDocs, Docusaurus, VitePress, Hugo, GitHub."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import SiteOptions, Slugs
 
 SLUGS: Mapping[str, Slugs] = {"docusaurus": "github", "github": "github", "vitepress": "vitepress", "hugo": "hugo"}
-"""Rule -> how that generator makes anchors. For other rules ``chunking.slugs`` is used."""
+"""Rule -> the style of the generator's anchors. For other rules ``chunking.slugs`` is used."""
 
 # Docusaurus removes a number at the beginning of a name, except in a date or a version.
 _NUMBER = lazy_pattern(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
 _NO_NUMBER = lazy_pattern(r"\d+[-_.]\d+.*")
-_SAFE = "/:@!$&'()*+,;=~"  # what RFC 3986 allows in a path without escaping
+_SAFE = "/:@!$&'()*+,;=~"  # RFC 3986 allows these characters in a path without escaping
 
 
 def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | None:
-    """The URL of the page at ``path`` with the front matter ``metadata``; None when the site does not publish it."""
+    """The URL of the page at ``path`` with the front matter ``metadata``; None if the site does not publish it."""
     if not site.url:
         return None
     base = site.url.rstrip("/") + "/"
     stem, _ = posixpath.splitext(path)
     folder, name = posixpath.split(stem)
     above = f"{folder}/" if folder else ""
-    # Which names make the page of their folder differs: MkDocs takes README too, VitePress only index.
+    # In MkDocs, README and index are the page of their folder, in VitePress only index.
     if site.rule == "github":
         relative: str | None = path
     elif site.rule == "html":
@@ -39,7 +39,7 @@ def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | 
     elif site.rule == "vitepress":
         relative = above if name == "index" else f"{stem}.html"
     elif site.rule == "hugo":
-        # pages of the default language, which is English unless a site names another, have no folder of it
+        # Pages of the default language have no folder in the URL. It is English unless a site sets another one.
         relative = _hugo(above.removeprefix("en/"), name, metadata)
     else:
         relative = _docusaurus(folder, name, metadata)
@@ -54,7 +54,7 @@ def _hugo(above: str, name: str, metadata: Mapping[str, Any]) -> str | None:
         return url
     if name in ("index", "_index"):
         parent, _, last = above.rstrip("/").rpartition("/")
-        # A leaf bundle: the folder of an index.md is the page, and its slug replaces the folder's name.
+        # In a leaf bundle the folder of an index.md is the page, and the slug replaces the folder's name.
         if name == "index" and isinstance(slug, str) and slug and last:
             return _hugo_path(f"{parent}/" if parent else "") + _hugo_path(slug) + "/"
         return _hugo_path(above)
@@ -72,13 +72,13 @@ def _hugo_path(path: str) -> str:
 def _docusaurus(folder: str, name: str, metadata: Mapping[str, Any]) -> str | None:
     parts = [*folder.split("/"), name] if folder else [name]
     if any(part.startswith("_") for part in parts) or metadata.get("draft") is True:
-        return None  # partials
+        return None  # a partial or a draft
     folders = [_unnumbered(part) for part in parts[:-1]]
     above = "".join(f"{part}/" for part in folders)
     slug = metadata.get("slug")
     if isinstance(slug, str) and slug:
         return slug if slug.startswith("/") else posixpath.normpath(above + slug)
-    # Docusaurus serves guide/guide.md, too, as the page of the folder guide/.
+    # Docusaurus also serves guide/guide.md as the page of the folder guide/.
     is_index = name.lower() in ("index", "readme") or (
         len(parts) > 1 and _unnumbered(name).lower() == folders[-1].lower()
     )

@@ -1,9 +1,13 @@
-"""Expanding text that a page includes from other files of its repository, as readers of the site see it.
+"""Includes: text that a page includes from other files of its repository is inserted, as readers of the site see it.
 
-The line that names a file stays, and the included lines follow it. Each of them has the line number of that line.
-Nothing else of the page is changed. Supported are ``{* path ln[1:5] *}`` and ``{! path !}`` (FastAPI, mdx_include),
-``--8<-- "path:section"`` (pymdownx), ``<<< @/path#region`` (VitePress), ``{{< readfile "path" >}}`` (Docsy) and
-``literalinclude`` (MyST). Files are read by a function of the caller.
+The line that names a file stays, and the included lines follow it. They count as part of that line, so line numbers of
+the source stay. The rest of the page is not changed. A function of the caller reads the files. Supported are:
+
+- ``{* path ln[1:5] *}`` and ``{! path !}`` (FastAPI, mdx_include)
+- ``--8<-- "path:section"`` (pymdownx)
+- ``<<< @/path#region`` (VitePress)
+- ``{{< readfile "path" >}}`` (Docsy)
+- ``literalinclude`` (MyST)
 """
 
 from __future__ import annotations
@@ -21,31 +25,31 @@ from anvil.text import front_matter
 from anvil.values import PAGE_ENDINGS
 
 VERSION = "5"
-"""Increase it when the same files give other text. Then pages with included files are read again."""
+"""Increase it if the same files give another text. Then pages with included files are read again."""
 NOT_FOLLOWED = "+0{}"
-"""The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
-made with it, so the page is read again when it is switched on."""
+"""The fingerprint of a page that may include files while ``source.includes`` is off. No other fingerprint is equal, so
+the page is read again when it is switched on."""
 MAX_FILE_BYTES = 200_000
 """A larger file is not included."""
 MAX_PAGE_CHARACTERS = 400_000
-"""Included text of one page."""
+"""The limit for the included text of one page."""
 MAX_INCLUDES = 200
-"""Files that are read for one page, each as often as it is named."""
+"""So many files are read for one page. A file that is named twice counts twice."""
 MAX_UNREAD = 200
-"""Names in one page for which there is no file that can be included. Each is looked for once."""
+"""After so many names without a file that can be included, no further name of the page is looked up."""
 MAX_INCLUDE_DEPTH = 2
-"""An included Markdown file can include others, which include nothing more."""
+"""An included Markdown file can include other files. These can include nothing."""
 MAX_LINE_CHARACTERS = 400
 """Longer lines are not parsed."""
 SNIPPET_FOLDERS = ("snippets", "includes", "src")
-"""In the documents' folder and in the one above it."""
+"""Folders for snippets, in the documents' folder and in the one above it."""
 MAX_PARENT_FOLDERS = 4
-"""Folders above the documentation folder that a path can start from."""
+"""So many folders above the documentation folder can be the start of a path."""
 
-# Names of files that hold private keys: a page of a cloned repository must not make Anvil publish one.
+# Names of files with private keys. A page of a cloned repository must not make Anvil publish one.
 _KEYS = lazy_pattern(r"^id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|kdbx)$", re.IGNORECASE)
 _MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
-# One search decides for nearly all lines that none of the patterns below is tried.
+# For nearly all lines, this one search saves trying all patterns below.
 _HINT = lazy_pattern(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
 _FENCE = lazy_pattern(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
 _VARIANT = lazy_pattern(r"([ \t]*)\{\*\s*(\S+)((?:\s+\w+\[[^\]\n]*\])*)\s*\*\}\s*")
@@ -63,28 +67,29 @@ _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
 _SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
 _REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
 _ONLY_SPHINX = frozenset({"pyobject", "diff", "prepend", "append"})
-"""Options of literalinclude with which the lines are not known without Sphinx. Others choose lines by numbers or texts,
-or change only how they look."""
+"""Options of literalinclude that only Sphinx can apply. Other options select lines by numbers or texts, or change only
+the look."""
 
 
 class IncludedFile(NamedTuple):
-    """A file of the repository: its git blob id, empty if none may be read, and its text if that can be included."""
+    """A file of the repository: its git blob id (empty if there is no file that may be read), and its text; None if the
+    text cannot be included."""
 
     id: str
     text: str | None
 
 
 class Look(NamedTuple):
-    """How the files that pages include are found and read. ``root``: the documents' folder from the repository's root
-    (``.`` when it is that). ``file``: path from the repository's root -> file."""
+    """Access to the files that pages include. ``root``: the documents' folder from the repository's root, or ``.``.
+    ``file``: a function from a path (from the repository's root) to the file."""
 
     root: str
     file: Callable[[str], IncludedFile]
 
 
 class MissingFile(NamedTuple):
-    """A line of a page that includes a file which is not there: its source line, the path as written, and the paths
-    from the repository's root where it was looked for."""
+    """A line that includes a missing file: its number in the source, the path in it, and the paths (from the
+    repository's root) at which the file was looked for."""
 
     line: int
     path: str
@@ -93,29 +98,34 @@ class MissingFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A page with what it includes. ``inserted``: (line of the source, lines that follow it), in order. ``files``:
-    each path that was looked for, from the repository's root, and the blob id found there, empty for none. ``missing``:
-    lines for which no file was found that may be read."""
+    """A page with its included text.
+
+    - ``inserted``: (source line, number of lines inserted after it), in order.
+    - ``files``: path from the repository's root -> blob id, of all files that were looked for. The id of a missing file
+      is empty: when it is added, the page must be read again.
+    - ``missing``: lines for which there is no file that may be read.
+    """
 
     text: str
     inserted: tuple[tuple[int, int], ...]
-    files: Mapping[str, str]  # also those that do not exist: when one is added, the page must be read again
+    files: Mapping[str, str]
     missing: tuple[MissingFile, ...] = ()
 
 
 def is_private(path: str) -> bool:
-    """Whether a page may never show this file by a link or an include: hidden names, but for ``.github``, and keys."""
+    """Whether no page may show this file by a link or an include: keys, and hidden files and folders except
+    ``.github``."""
     names = path.split("/")
     return any(name[:1] == "." and name != ".github" for name in names) or _KEYS.search(names[-1]) is not None
 
 
 def may_include(data: bytes) -> bool:
-    """Whether a page can include a file, by its bytes."""
-    return any(mark in data for mark in _MARKS)  # ten times as fast as a regular expression
+    """Whether the bytes of a page can include a file."""
+    return any(mark in data for mark in _MARKS)  # ten times faster than a regular expression
 
 
 def expand(text: str, page: str, look: Look) -> Expanded:
-    """``text`` with what it includes. ``page`` is its path in the documents' folder."""
+    """``text`` with its included text. ``page``: its path in the documents' folder."""
 
     def expanded_after(begin: int) -> Expanded:
         return _Expansion(page, look).body(text, begin)
@@ -123,31 +133,31 @@ def expand(text: str, page: str, look: Look) -> Expanded:
     block = front_matter.end(text)
     expanded = expanded_after(block)
     if not block or not (expanded.files or expanded.missing or (whole := expanded_after(0)).files or whole.missing):
-        return expanded  # nothing is included, whether the block is valid front matter or text: PyYAML is not imported
+        return expanded  # nothing is included, whether the block is front matter or text: so PyYAML is not needed
     _, begin = front_matter.split(text)
     return expanded if begin == block else expanded_after(begin)
 
 
 def fingerprint(files: Mapping[str, str]) -> str:
-    """The fingerprint of included files, for the index; empty without them."""
+    """The fingerprint of included files for the index; empty if there are none."""
     return f"+{VERSION}{canonical(files)}" if files else ""
 
 
 def files(fingerprint: str) -> dict[str, str] | None:
-    """Path -> blob id of a fingerprint; None for another version, and for what no page can include.
+    """Path -> blob id, of the files in a fingerprint; None for another version, and for invalid paths.
 
-    An index may come from anywhere: the system refuses a path with NUL or half of a surrogate pair.
+    An index may come from elsewhere. The operating system refuses a path with NUL or half of a surrogate pair.
     """
     head = f"+{VERSION}"
     values = json_object(fingerprint[len(head) :]) if fingerprint.startswith(head + "{") else None
-    is_sound = values is not None and all(
+    is_valid = values is not None and all(
         isinstance(id_, str) and "\0" not in path and is_unicode(path) for path, id_ in values.items()
     )
-    return values if is_sound else None
+    return values if is_valid else None
 
 
 def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:
-    """The line of the source file for a line of the expanded text, both 1-based."""
+    """The line of the source file for a line of the expanded text; both are 1-based."""
     shift = 0
     for after, count in inserted:
         if line <= after + shift:
@@ -160,21 +170,23 @@ def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:
 
 @dataclass(slots=True)
 class _Expansion:
+    """The expansion of one page, with its limits."""
+
     page: str
     look: Look
     files: dict[str, str] = field(default_factory=dict)
     room: int = MAX_PAGE_CHARACTERS
-    """Characters that may still be included."""
+    """The number of characters that may still be included."""
     left: int = MAX_INCLUDES
-    """Files that may still be included."""
+    """The number of files that may still be included."""
     missing: list[MissingFile] = field(default_factory=list)
     _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    """(path as written, candidates) of files that the present line of the page includes and that do not exist."""
+    """(path in the page, candidates) of missing files that the current line of the page includes."""
     _unread: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
-    """Path as written, of which nothing can be included -> where it was looked for; None: there is a file."""
+    """Path in the page that gave no text -> candidates; None if there is a file, which cannot be included."""
 
     def body(self, text: str, begin: int) -> Expanded:
-        """``text`` with what it includes after ``begin``."""
+        """``text`` with the text that is included after the offset ``begin``."""
         head, body = text[:begin], text[begin:]
         before = head.count("\n")
         parts, inserted = self._lines(body.split("\n"), 0)
@@ -182,10 +194,10 @@ class _Expansion:
         return Expanded(head + "\n".join(parts), tuple((before + at, n) for at, n in inserted), self.files, missing)
 
     def _lines(self, lines: list[str], depth: int) -> tuple[list[str], list[tuple[int, int]]]:
-        """The lines with what they include, and (1-based line, lines inserted after it)."""
+        """The lines with their included lines, and (1-based line, number of lines inserted after it)."""
         out: list[str] = []
         inserted: list[tuple[int, int]] = []
-        fence: tuple[str, str] | None = None  # its marks, and what is written behind them
+        fence: tuple[str, str] | None = None  # its marks, and the text behind them
         opened = at = 0
         while at < len(lines):
             line = lines[at]
@@ -213,24 +225,24 @@ class _Expansion:
                 out += lines[at : end + 1]
                 at = end + 1
             else:
-                included = self._one(bare, depth, fence is None)
+                included = self._included(bare, depth, fence is None)
             if not depth:
                 self.missing += (MissingFile(at, *absent) for absent in self._absent)
                 self._absent.clear()
-            if included:  # with its fence and indent a file may take a little more than the room that is left
+            if included:  # a fence and indents may take a little more than the room that is left
                 self.room -= min(self.room, sum(map(len, included)) + len(included))
                 end_of_line = "\r" if line.endswith("\r") else ""
                 out += [included_line + end_of_line for included_line in included]
                 inserted.append((at, len(included)))
         return out, inserted
 
-    def _one(self, line: str, depth: int, prose: bool) -> list[str] | None:
-        """The lines that a line includes. ``prose``: it is not in a fence."""
+    def _included(self, line: str, depth: int, prose: bool) -> list[str] | None:
+        """The lines that a line includes. ``prose``: the line is not in a fence."""
         if prose and (match := _VARIANT.fullmatch(line)):
-            lines = self._read(match[2], _chosen(match[3]))
+            lines = self._read(match[2], _line_selector(match[3]))
             return _fenced(lines, match[2], match[1])
         if match := _BRACED.fullmatch(line):
-            return _indented(self._read(match[2], _chosen(match[3])), match[1])
+            return _indented(self._read(match[2], _line_selector(match[3])), match[1])
         if "8<-" in line and (match := _SNIPPET.fullmatch(line)):
             return self._snippet(match[2] or match[3], match[1], depth, prose)
         if prose and (match := _VITEPRESS.fullmatch(line)):
@@ -257,7 +269,7 @@ class _Expansion:
     def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
         if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and path.lower().endswith(PAGE_ENDINGS):
             lines = self._lines(lines, depth + 1)[0]
-            self._absent.clear()  # what an included file lacks is no matter of this page
+            self._absent.clear()  # missing files of an included file are not reported for this page
         return _indented(lines, indent)
 
     def _literal(self, path: str, options: Sequence[str], indent: str) -> list[str] | None:
@@ -272,21 +284,22 @@ class _Expansion:
         if not self.left:
             return None
         if path not in self._unread and len(self._unread) < MAX_UNREAD:
-            lines = self._found(path)
+            lines = self._file_lines(path)
             if lines is not None:
                 return choose(lines)
         if (candidates := self._unread.get(path)) is not None:
             self._absent.append((path, candidates))
         return None
 
-    def _found(self, path: str) -> list[str] | None:
-        """The lines of a file; None if nothing can be included, which is remembered."""
+    def _file_lines(self, path: str) -> list[str] | None:
+        """The lines of a file; None if it cannot be included. That is cached, because a page may name a missing file a
+        thousand times."""
         candidates = tuple(self._candidates(path))
-        self._unread[path] = candidates  # until one is found: a page may name a missing file a thousand times
+        self._unread[path] = candidates
         for candidate in candidates:
             file = self.look.file(candidate)
             self.files[candidate] = file.id
-            if file.id:  # no further place is looked at, even where the file that exists cannot be included
+            if file.id:  # the first existing file counts, even if it cannot be included
                 self.left -= 1
                 if file.text is None or len(file.text) > self.room:
                     self._unread[path] = None
@@ -296,9 +309,11 @@ class _Expansion:
         return None
 
     def _candidates(self, path: str) -> Iterator[str]:
-        """Where a path may lead: from the folder of the site (the one above the documents) and those above it, from the
-        documents' folder, from the page's own; one that begins with ``./`` or ``../`` may mean any of them. Last come
-        the folders that sites of MkDocs mostly name as ``base_path`` of their snippets."""
+        """The paths that an include may mean, from the repository's root, the likeliest first.
+
+        A path may start from the folder above the documents, which is mostly that of the site, from folders above it,
+        from the documents' folder, or from the folder of the page. This holds for ``./`` and ``../``, too. Last come
+        the folders that sites of MkDocs usually have as ``base_path`` of snippets."""
         if len(path) > 500 or "\\" in path or "\0" in path or "://" in path or path.startswith("~"):
             return
         above = [self.look.root if self.look.root != "." else ""]
@@ -322,7 +337,7 @@ def _option(line: str) -> re.Match[str] | None:
 
 
 def _closing(lines: Sequence[str], start: int) -> int | None:
-    """The line of the end of a snippet block that begins before ``start``; None without an end."""
+    """The index of the line that ends a snippet block; None if it has no end. ``start``: its first line."""
     for at in range(start, min(start + MAX_INCLUDES, len(lines))):
         if len(lines[at]) <= MAX_LINE_CHARACTERS and _BLOCK.fullmatch(lines[at]):
             return at
@@ -330,11 +345,11 @@ def _closing(lines: Sequence[str], start: int) -> int | None:
 
 
 def _fenced(lines: list[str] | None, path: str, indent: str) -> list[str] | None:
-    """Code in a fence that is longer than any in it. The language is the ending of ``path``."""
+    """Code in a fence that is longer than all fences in the code. The language is the ending of ``path``."""
     if not lines:
         return None
     marks = backticks("\n".join(lines), 3)
-    # splitext takes ".py" for a name without an ending, as in ".bashrc".
+    # For splitext, ".py" would be a name without an ending, such as ".bashrc".
     language = posixpath.splitext("x" + path if path.startswith(".") else path)[1][1:]
     return _indented([marks + language, *lines, marks], indent)
 
@@ -343,26 +358,28 @@ def _indented(lines: list[str] | None, indent: str) -> list[str] | None:
     return [indent + line if line else line for line in lines] if lines else None
 
 
-def _chosen(options: str) -> Callable[[list[str]], list[str] | None]:
-    """A function that selects the lines of ``ln[1:5,9]`` or ``[ln:1-5,9]``; all lines without it."""
+def _line_selector(options: str) -> Callable[[list[str]], list[str] | None]:
+    """A function that selects the lines of ``ln[1:5,9]`` or ``[ln:1-5,9]``; without these, all lines."""
     match = _LINES.search(options)
     return (lambda lines: _ranges(lines, match[1])) if match else list
 
 
 def _ranges(lines: list[str], ranges: str) -> list[str] | None:
-    """The lines of ``1:5``, ``1-5``, ``3:``, ``:3`` or ``7``, 1-based, inclusive, several with commas."""
+    """The lines of ranges such as ``1:5``, ``1-5``, ``3:``, ``:3`` or ``7``, separated by commas. They are 1-based and
+    inclusive."""
     chosen: list[str] = []
     for part in ranges.split(","):
         first, dash, last = re.sub(r"\s", "", part).replace("-", ":").partition(":")
         if not (first or last) or not (first + last).isdecimal() or max(len(first), len(last)) > 9:
-            return None  # Python itself refuses to read a number of thousands of digits
+            return None  # Python raises an error for a number of thousands of digits
         begin = int(first or 1)
         chosen += lines[max(begin - 1, 0) : int(last) if last else len(lines) if dash else begin]
     return chosen
 
 
 def _section(lines: list[str], part: str) -> list[str] | None:
-    """The part of pymdownx's ``file:part``: lines, or a section between its marks, without the marks."""
+    """The lines of a part, in the form ``file:part`` of pymdownx. It is a range of lines, or a section between
+    marks."""
     if part and re.fullmatch(r"[\d:,]+", part):
         return _ranges(lines, part)
     chosen: list[str] = []
@@ -379,7 +396,7 @@ def _section(lines: list[str], part: str) -> list[str] | None:
 
 
 def _region(lines: list[str], name: str) -> list[str] | None:
-    """The lines between ``#region name`` and the ``#endregion`` that belongs to it, without their common indent."""
+    """The lines between ``#region name`` and its ``#endregion``, without their common indent."""
     chosen: list[str] = []
     depth = 0
     for line in lines:
@@ -404,12 +421,12 @@ def _literal_lines(lines: list[str], options: Mapping[str, str]) -> list[str] | 
         if chosen is None:
             return None
         lines = chosen
-    for key in ("end-line", "start-line"):  # the end first: cutting the start would move it
+    for key in ("end-line", "start-line"):  # the end first, because cutting the start would move it
         if key in options:
             if not options[key].isdecimal() or len(options[key]) > 9:
                 return None
             lines = lines[: int(options[key])] if key == "end-line" else lines[int(options[key]) :]
-    for key in ("start-after", "start-at", "end-before", "end-at"):  # the start first: the end is looked for behind it
+    for key in ("start-after", "start-at", "end-before", "end-at"):  # the end is searched after the start
         if options.get(key):
             at = next((n for n, line in enumerate(lines) if options[key] in line), None)
             if at is None:

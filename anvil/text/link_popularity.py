@@ -1,7 +1,7 @@
-"""What the pages of a documentation say of each other: the links between them.
+"""Links between the pages of a documentation: the link texts that name a page, and how many pages link to it.
 
-A link names the page that it leads to in the words of another one, often in those that a reader would use. And a page
-that many others lead to is more often what is looked for than one that none mentions.
+The text of a link names a page in the words of another page, and often in the words of readers. A page to which many
+pages link is searched more often than one without links.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from anvil.text.headings import ESCAPE, label
 from anvil.values import PAGE_ENDING
 
 MANY_PAGES = 20
-"""A page that so many others link to is as popular as can be."""
+"""A page to which so many other pages link has the highest popularity."""
 MAX_LINKS = 2000
-"""Links of a page that are read."""
+"""So many links of a page are read."""
 MAX_TEXTS = 200
-"""Different link texts of a page that are kept."""
+"""So many different texts of links to a page are kept."""
 MAX_ENDS = 6
-"""Folders and name at the end of a path, by which links without a known start find a page."""
+"""So many parts at the end of a path can be a key of a page, for links whose start is unknown."""
 MAX_KEYS = 1 << 16
-"""Keys of paths and URLs that are kept: those of 32,000 pages, some 20 MB."""
+"""So many keys of paths and URLs are cached: those of 32,000 pages, about 20 MB."""
 
 _INLINE = lazy_pattern(
     r"\[(?<!!\[)([^\[\]]{1,100})\]\([ \t]*"
     r"(?:\{\{[<%][ \t]*(?:rel)?ref[ \t]+\"([^\"{}\r\n]{1,300})\"|<?([^\s()<>]{1,300}))"
 )
-"""``[text](target)``, also with Hugo's ``{{< ref "target" >}}``. All repetitions are bounded, so time is linear.
-The check for an image is behind the bracket: a pattern that begins with a plain character is faster."""
+"""A link ``[text](target)``, also with Hugo's ``{{< ref "target" >}}``. All repetitions are bounded, so time is linear.
+The check for an image comes after the bracket, because a pattern that begins with a literal character is faster."""
 _DEFINITION = lazy_pattern(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}(?:<([^<>\[\]\r\n]{1,300})>|([^\s<>\[\]]{1,300}))")
-"""In hidden text, which has no line ends: a target ends where the next definition begins."""
+"""A definition in hidden text. That has no line ends, so a target ends where the next definition begins."""
 _BY_LABEL = lazy_pattern(r"\[(?<!!\[)([^\[\]]{1,100})\](?:\[([^\[\]]{0,100})\])?(?![(\[:])")
 _ELSEWHERE = lazy_pattern(r"[a-z][a-z0-9+.-]*:|//", re.I)
 _ENDING = lazy_pattern(rf"(?:{PAGE_ENDING}|\.(?:html?|ipynb|rst|txt))$", re.I)
@@ -47,14 +47,14 @@ _INDEX = lazy_pattern(r"(^|/)(?:index|_index|readme)$")
 
 
 class PossibleLink(NamedTuple):
-    """The text of a link, and the keys of the pages that it may lead to, the likeliest first."""
+    """The text of a link, and the keys of the pages to which it may lead, the likeliest first."""
 
     text: str
     targets: tuple[str, ...]
 
 
 class LinkablePage(NamedTuple):
-    """A page that links can lead to. ``digest``: of the page with its text."""
+    """A page to which links can lead. ``digest``: the hash of the page with its text."""
 
     id: int
     path: str
@@ -63,7 +63,7 @@ class LinkablePage(NamedTuple):
 
 
 class PageText(NamedTuple):
-    """The Markdown of a page that readers see, and the rest, in which targets are defined."""
+    """The Markdown of a page that readers see, and its hidden text, which has the definitions of links."""
 
     id: int
     text: str
@@ -71,10 +71,10 @@ class PageText(NamedTuple):
 
 
 class PageLinks:
-    """The links between the pages of an index, by the page that they lead to."""
+    """The links between the pages of an index, by target page."""
 
     def __init__(self, pages: Collection[LinkablePage], links: Mapping[int, Iterable[PossibleLink]]) -> None:
-        """``links``: page -> the links in it."""
+        """``links``: id of a page -> the links in it."""
         by_key = _by_end((page.id, _key(page.path)) for page in pages)
         by_key.update((_url_key(page.url), page.id) for page in pages if page.url)
         self._linking: dict[int, set[int]] = defaultdict(set)
@@ -82,35 +82,36 @@ class PageLinks:
         self._words: dict[int, frozenset[str]] = {}
         for page in sorted(pages, key=lambda page: page.id):
             for text, targets in links.get(page.id, ()):
-                to = next((by_key[key] for key in targets if key in by_key), None)
-                if to is not None and to != page.id:  # a page's links to itself say nothing about its rank
-                    self._linking[to].add(page.id)
-                    if len(self._texts[to]) < MAX_TEXTS:
-                        self._texts[to][text] = None
+                target = next((by_key[key] for key in targets if key in by_key), None)
+                if target is not None and target != page.id:  # links of a page to itself do not make it popular
+                    self._linking[target].add(page.id)
+                    if len(self._texts[target]) < MAX_TEXTS:
+                        self._texts[target][text] = None
 
     def __bool__(self) -> bool:
         return bool(self._linking)
 
     def popularity(self, page: int) -> float:
-        """How many other pages link to a page, on a logarithmic scale, 0..1."""
-        # The end of the scale and the weight: docs/performance-method.md, "Links between pages".
+        """The number of other pages that link to a page, on a logarithmic scale from 0 to 1."""
+        # For the scale and the weight see docs/performance-method.md, "Links between pages".
         return min(math.log1p(len(self._linking.get(page, ()))) / math.log1p(MANY_PAGES), 1.0)
 
     def words(self, page: int, tokens: Callable[[str], Collection[str]]) -> frozenset[str]:
-        """The tokens of the texts of the links to a page."""
+        """The tokens in the texts of the links to a page."""
         if page not in self._words:
             self._words[page] = frozenset(token for text in self._texts.get(page, ()) for token in tokens(text))
         return self._words[page]
 
     def coverage(self, page: int, weights: Mapping[str, float], tokens: Callable[[str], Collection[str]]) -> float:
-        """The share of ``weights``, token -> weight, in the texts of the links to a page. ``tokens``: of a text."""
+        """The share of ``weights`` (token -> weight) whose tokens are in the texts of the links to a page. ``tokens``
+        returns the tokens of a text."""
         linked_words = self.words(page, tokens)
         covered = sum(weight for token, weight in weights.items() if token in linked_words)
         return covered / (sum(weights.values()) or 1.0)
 
 
 def links_of(pages: Iterable[LinkablePage], texts: Iterable[PageText]) -> dict[int, tuple[PossibleLink, ...]]:
-    """Page -> the links in it, of the pages in ``texts``."""
+    """Id of each page in ``texts`` -> the links in it."""
     paths = {page.id: page.path for page in pages}
     return {text.id: links_in(paths[text.id], text) for text in texts}
 
@@ -118,20 +119,20 @@ def links_of(pages: Iterable[LinkablePage], texts: Iterable[PageText]) -> dict[i
 def links_in(path: str, page: PageText) -> tuple[PossibleLink, ...]:
     """The different links in the page at ``path``, at most ``MAX_LINKS``."""
     folder = _bare(posixpath.dirname(path))
-    own = _bare(path)  # sites serve a page as a folder, and links are relative to that
+    own = _bare(path)  # many sites serve a page as a folder, and its links are relative to that
     pairs = dict.fromkeys(islice(_links(page.text, page.hidden), MAX_LINKS))
     return tuple(PossibleLink(text, keys) for text, target in pairs if (keys := _keys(folder, own, target)))
 
 
 def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
-    """The keys that a link may mean in the page ``own``, which is in ``folder``."""
+    """The keys of pages to which a link may lead from the page ``own`` in ``folder``."""
     target = unquote(ESCAPE.sub(r"\1", target).split("#")[0].split("?")[0])
     if not target:
         return ()
     if _ELSEWHERE.match(target):
         return (_url_key(target),)
     bare = _bare(target)
-    if target.startswith("/"):  # from the site's root, and how many of its folders are above the pages is not known
+    if target.startswith("/"):  # from the site's root; it is unknown how many of its folders are above the pages
         parts = _normal(bare).split("/")
         return tuple("/".join(parts[first:]) for first in range(max(len(parts) - MAX_ENDS, 0), len(parts)))
     return (f"/{_normal(f'{folder}/{bare}')}", f"/{_normal(f'{own}/{bare}')}", _normal(bare))
@@ -140,31 +141,31 @@ def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
 def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
     for link in _INLINE.finditer(text) if "](" in text else ():
         yield link[1], link[2] or link[3]
-    if targets := definitions(hidden):  # links by label are read only there: brackets alone are mostly text
+    if targets := definitions(hidden):  # without definitions, brackets are text
         for link in _BY_LABEL.finditer(text):
             if target := targets.get(label(link[2] or link[1])):
                 yield link[1], target
 
 
 def definitions(hidden: str) -> dict[str, str]:
-    """Label -> target, of the links that a page defines in its hidden text, see :class:`PageText`."""
-    found = _DEFINITION.finditer(hidden) if "]:" in hidden else ()
-    return {label(definition[1]): definition[2] or definition[3] for definition in found}
+    """Label -> target of each definition in the hidden text of a page, see :class:`PageText`."""
+    matches = _DEFINITION.finditer(hidden) if "]:" in hidden else ()
+    return {label(match[1]): match[2] or match[3] for match in matches}
 
 
-@lru_cache(MAX_KEYS)  # after an edit all keys are needed again
+@lru_cache(MAX_KEYS)  # all keys are needed again after an edit
 def _key(path: str) -> str:
     return _normal(_bare(path))
 
 
 @lru_cache(4096)  # many links lead to the same pages
 def _bare(path: str) -> str:
-    """A path as links spell it: without ending, order numbers, index, and slashes at its ends."""
+    """A path in the form of links: without ending, order numbers, index, and slashes at its ends."""
     return _INDEX.sub("", _ORDER.sub(r"\1", _ENDING.sub("", path.strip("/").casefold())))
 
 
 def _normal(path: str) -> str:
-    """A path without steps: those up beyond its start are left out."""
+    """A path without ``.`` and ``..``. Steps above its start are left out."""
     path = posixpath.normpath(path).lstrip("/")
     while path.startswith("../"):
         path = path[3:]
@@ -176,7 +177,7 @@ def _url_key(url: str) -> str:
 
 
 def _by_end(pages: Iterable[tuple[int, str]]) -> dict[str, int]:
-    """``/path`` -> page for each whole path, and the end of a path -> page, where only one page ends so."""
+    """Key -> page. The keys are ``/path`` for each whole path, and the ends of paths that only one page has."""
     whole: dict[str, int] = {}
     ends: dict[str, int | None] = {}
     for page, key in pages:
@@ -184,5 +185,5 @@ def _by_end(pages: Iterable[tuple[int, str]]) -> dict[str, int]:
         parts = key.split("/")
         for length in range(1, min(len(parts), MAX_ENDS) + 1):
             end = "/".join(parts[-length:])
-            ends[end] = page if end not in ends else None  # of several pages with this end, none: a guess would mislead
+            ends[end] = page if end not in ends else None  # None for several pages
     return {**{end: page for end, page in ends.items() if end and page is not None}, **whole}

@@ -1,7 +1,7 @@
-"""What a page refers to and what can be referred to in it: links, images, ids, nested headings, fences, comments.
+"""Links, images, ids, nested headings, fences and linter comments of a Markdown page, and edits of link targets.
 
-Pure, linear, never raising, whatever the text. Nothing is read in code, comments, scripts and styles. Line numbers are
-1-based lines of the text.
+All functions are pure, take linear time, and raise for no text. Code, comments, scripts and styles are not read. Line
+numbers are 1-based lines of the text.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from anvil.text.visible_text import Span, spans
 MAX_TAG_CHARS = 2000
 """A longer tag is text."""
 MAX_TARGET_CHARS = 4000
-"""A longer link target, with its title, is text."""
+"""A longer link target (with its title) is text."""
 MAX_BRACKETS = 1000
-"""Brackets of a paragraph that may be open at once; of more, the outer ones are text."""
+"""So many brackets of a paragraph may be open at once. Further outer ones are text."""
 
 LinkKind = Literal["link", "image", "definition", "wiki", "html link", "html image"]
 _UNSEEN_TAG = lazy_pattern(r"<(?:script|style|svg|template)\b", re.I)
@@ -35,8 +35,8 @@ _TOKEN = lazy_pattern(
     r"\\[^\r\n]|\n[ \t>]*(?=[\r\n])|\r(?!\n)[ \t>]*(?=[\r\n])|!\[|\[|\]"
     r"|\$\$(?:[^$\r\n]|\$(?!\$)|(?:\r\n?|\n)(?![ \t>]*[\r\n])){0,4000}\$\$"
 )
-"""An escape, the end of a paragraph, a bracket, or a formula, in which ``f[i](x)`` is no link. Each begins with a
-character, which makes the search fast."""
+"""An escape, the end of a paragraph, a bracket, or a formula, in which ``f[i](x)`` is no link. Each alternative begins
+with a literal character, which makes the search fast."""
 _WIKI = lazy_pattern(r"(!?)\[\[([^\[\]\r\n|]{1,400})(?:\|[^\[\]\r\n]{0,400})?\]\](?![\(\[:])")
 _SHORTCODE_TARGET = lazy_pattern(r"\(\s*(\{\{[<%][^{}\r\n]{1,400}[>%]\}\}[^)\s]{0,400})\s*\)")
 """A shortcode of Hugo as a target, such as ``({{< ref "page" >}}#part)``."""
@@ -59,9 +59,9 @@ _COMMENT = lazy_pattern(r"(?:<!--|\{\{?/\*)\s*anvil-lint-([\w-]+)((?:[\s,]+[\w-]
 
 
 class Link(NamedTuple):
-    """A link or image: its line, what it leads to as written (escapes resolved), and its text or alternative text.
+    """A link or image: its line, its target with escapes resolved, and its text or alternative text.
 
-    ``text`` is None where an HTML image has no ``alt`` at all.
+    ``text`` is None for an HTML image without ``alt``.
     """
 
     line: int
@@ -71,7 +71,7 @@ class Link(NamedTuple):
 
 
 class NestedHeading(NamedTuple):
-    """A heading: its line, level, plain text, and the id that it asks for or ``""``."""
+    """A heading: its line, its level, the text that generators make its id of, and the id that it sets or ``""``."""
 
     line: int
     level: int
@@ -80,7 +80,7 @@ class NestedHeading(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """Fenced code: its line, what is written behind the opening marks, and whether it is closed."""
+    """Fenced code: its line, the text behind the opening marks, and whether it is closed."""
 
     line: int
     info: str
@@ -88,7 +88,7 @@ class Fence(NamedTuple):
 
 
 class Directive(NamedTuple):
-    """A comment to the linter: its line, ``disable``, ``enable`` or ``disable-next-line``, and the rules it names."""
+    """A comment for the linter: its line, ``disable``, ``enable`` or ``disable-next-line``, and the rules in it."""
 
     line: int
     action: str
@@ -97,12 +97,11 @@ class Directive(NamedTuple):
 
 @dataclass(frozen=True)
 class References:
-    """What :func:`read` finds in ``text``.
+    """The result of :func:`read` for ``text``.
 
-    ``undefined``: (line, label) of reference links whose label the page does not define. ``headings`` are all lines
-    that may be headings, top-level ones and those inside quotes, lists, admonitions and HTML.
-    ``starts``: the offset of each line. ``hidden``: start and end, one after the other, of what is code, comment,
-    script or style. Both are arrays, because a linter holds all pages at once.
+    - ``hidden``: the start and end offsets, in turn, of code, comments, definitions, scripts and styles.
+    - ``starts``: the offset of each line. Like ``hidden`` it is an array, because a linter holds all pages at once.
+    - ``undefined``: (line, label) of reference links with a label that the page does not define.
     """
 
     text: str
@@ -115,7 +114,7 @@ class References:
 
     @property
     def prose(self) -> str:
-        """The text, with blanks for what is hidden. It is made for each use."""
+        """The text with blanks in place of hidden parts. It is made again at each use."""
         return _blanked(self.text, zip(*[iter(self.hidden)] * 2, strict=True))
 
     def line(self, offset: int) -> int:
@@ -127,7 +126,7 @@ class References:
         return self.text[self.starts[line - 1] : end].rstrip("\r\n")
 
     def not_blank(self, line: int) -> int:
-        """The first line from ``line`` on that is not blank, ``line`` itself where all are."""
+        """The first line from ``line`` on that is not blank; ``line`` itself if all are blank."""
         return next((at for at in range(line, len(self.starts) + 1) if self.line_text(at).strip()), line)
 
     def lines(self, first: int, last: int) -> str:
@@ -138,7 +137,8 @@ class References:
 
     @cached_property
     def headings(self) -> tuple[NestedHeading, ...]:
-        """In order; the ids that headings ask for are theirs alone, and not in :attr:`ids`."""
+        """All lines that may be headings, in order: at the top level, and in quotes, lists, admonitions and HTML. The
+        ids that they set are not in :attr:`ids`."""
         headings: list[NestedHeading] = []
         prose = self.prose
         for mark in _HASHES.finditer(prose):
@@ -158,14 +158,14 @@ class References:
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """What tags, attribute lists, MyST labels and blocks of pymdownx give ids to."""
+        """The ids that are set by tags, attribute lists, MyST labels and blocks of pymdownx."""
         ids: set[str] = set()
         prose = self.prose
         if "<" in prose:
             for tag in _TAG.finditer(prose):
-                # ``name``, too: browsers go to <a name="x"> as to an id.
-                named = _attributes(tag[2]) if "id" in tag[2] or "name" in tag[2] else {}
-                ids.update(value for key in ("id", "name") if (value := named.get(key)))
+                # ``name`` counts, because browsers treat <a name="x"> like an id.
+                attributes = _attributes(tag[2]) if "id" in tag[2] or "name" in tag[2] else {}
+                ids.update(value for key in ("id", "name") if (value := attributes.get(key)))
         if "{" in prose:
             for attribute_list in _ATTRIBUTE_LIST.finditer(prose):
                 if "#" in attribute_list[1] or "id=" in attribute_list[1]:
@@ -178,7 +178,7 @@ class References:
 
 
 def read(text: str) -> References:
-    """What ``text``, without front matter, refers to, and what can be referred to in it."""
+    """The links, fences and other references of ``text``, which has no front matter."""
     starts = array("I", line_starts(text))
     fences: list[Fence] = []
     directives: list[Directive] = []
@@ -198,14 +198,15 @@ def read(text: str) -> References:
 
 
 def _hidden(text: str) -> list[Span]:
-    """What holds no links: code, comments, definitions, scripts. Tags hold links and ids themselves."""
+    """The spans without links: code, comments, definitions and scripts. Other tags are left out: they can have links
+    and ids."""
     return [
         span for span in spans(text) if span.kind not in ("tag", "block tag") or _UNSEEN_TAG.match(text, span.start)
     ]
 
 
 def _blanked(text: str, hidden: Iterable[tuple[int, int]]) -> str:
-    """The text with blanks for these spans, so that offsets and lines stay those of the text."""
+    """The text with blanks in place of these spans. Offsets and lines stay the same."""
     pieces: list[str] = []
     at = 0
     for start, end in hidden:
@@ -216,8 +217,10 @@ def _blanked(text: str, hidden: Iterable[tuple[int, int]]) -> str:
 
 
 class TargetSpan(NamedTuple):
-    """The target of a link or image: where it is written, and what is meant (escapes resolved). ``in_tag``: as the
-    value of an attribute. ``around``: the spans before and behind the text of a link in brackets."""
+    """The target of a link or image: its span in the text, and the target with escapes resolved.
+
+    ``in_tag``: it is the value of an attribute. ``around``: the spans before and behind the text of a link in brackets.
+    """
 
     start: int
     end: int
@@ -227,14 +230,14 @@ class TargetSpan(NamedTuple):
 
 
 def target_spans(text: str) -> tuple[TargetSpan, ...]:
-    """The targets of links, images and definitions in order. None is in code, comments or scripts."""
+    """The targets of links, images and definitions, in order. Code, comments and scripts are not read."""
     hidden = _hidden(text)
     prose = _blanked(text, ((start, end) for start, end, _ in hidden))
     targets: list[TargetSpan] = []
     for span in hidden:
         if span.kind == "definition" and (match := _DEFINITION.match(text, span.start, span.end)):
-            meant = _unescaped(match[2].removeprefix("<").removesuffix(">"))
-            targets.append(TargetSpan(*match.span(2), meant, False))
+            target = _unescaped(match[2].removeprefix("<").removesuffix(">"))
+            targets.append(TargetSpan(*match.span(2), target, False))
     if "[" in prose:
         for link in _brackets(text, prose):
             if link.target and not link.is_shortcode:
@@ -245,29 +248,32 @@ def target_spans(text: str) -> tuple[TargetSpan, ...]:
         wanted = {"a": "href", "img": "src"}.get(tag[1].lower())
         for attribute in _ATTRIBUTE.finditer(tag[2]) if wanted else ():
             value = attribute[2] or ""
-            if attribute[1].lower() == wanted and not value.startswith("{"):  # an expression of MDX has no address
+            if attribute[1].lower() == wanted and not value.startswith("{"):  # an expression of MDX is no address
                 start, end = (tag.start(2) + at for at in attribute.span(2))
                 targets.append(TargetSpan(start, end, html.unescape(value.strip("\"'")), True))
     pairs = pairwise([TargetSpan(0, 0, "", False), *sorted(targets)])
-    return tuple(span for before, span in pairs if span.start >= before.end)  # else it is in one, such as in a title
+    return tuple(span for before, span in pairs if span.start >= before.end)  # else it is inside another one
 
 
 def with_targets(text: str, spans: Iterable[TargetSpan], changed: Callable[[str], str | None]) -> str:
-    """``text`` with other targets at the places that :func:`target_spans` found. Where ``changed`` returns the same,
-    the text is not touched; for None, the text of the link stays alone, and a definition or a tag has no target."""
+    """``text`` with other targets in the spans of :func:`target_spans`. ``changed`` returns the new target.
+
+    If it returns the same target, the text is not changed. If it returns None, only the text of the link stays, and a
+    definition or a tag gets an empty target.
+    """
     edits: list[tuple[int, int, str]] = []
     for start, end, target, in_tag, around in spans:
         new = changed(target)
         if new is None and around:
             edits += [(first, last, "") for first, last in around]
         elif new != target:
-            plain = (new or "").translate(_UNSAFE_IN_DESTINATION) or "<>"
-            edits.append((start, end, f'"{html.escape(new or "")}"' if in_tag else plain))
+            destination = (new or "").translate(_UNSAFE_IN_DESTINATION) or "<>"
+            edits.append((start, end, f'"{html.escape(new or "")}"' if in_tag else destination))
     at = 0
     pieces: list[str] = []
-    for start, end, written in sorted(edits):
-        if start >= at:  # else it is in the title of a link that is taken away
-            pieces += text[at:start], written
+    for start, end, replacement in sorted(edits):
+        if start >= at:  # else it is in the title of a link that is removed
+            pieces += text[at:start], replacement
             at = end
     return "".join([*pieces, text[at:]])
 
@@ -284,7 +290,7 @@ def _fence(text: str, span: Span, line: int) -> Fence:
 def _links(
     text: str, prose: str, definitions: list[Span], starts: Sequence[int]
 ) -> tuple[list[Link], list[tuple[int, str]]]:
-    """The links in order of their lines, and the labels that nothing defines."""
+    """The links in the order of their lines, and the labels that are not defined."""
     links: list[Link] = []
     labels: set[str] = set()
     for span in definitions:
@@ -299,7 +305,7 @@ def _links(
                 links.append(Link(bisect_right(starts, link.offset), link.target, link.kind, link.inside))
             elif link.label is not None:
                 used.append((link.offset, link.label))
-                if link.kind == "image" and not link.inside.strip():  # its definition is a link of its own
+                if link.kind == "image" and not link.inside.strip():  # for the linter: no alternative text
                     links.append(Link(bisect_right(starts, link.offset), "", link.kind, link.inside))
     if "[[" in prose:
         for wiki in _WIKI.finditer(prose):
@@ -312,8 +318,10 @@ def _links(
 
 
 class _Bracketed(NamedTuple):
-    """A link or image in brackets: where it begins, the text in the brackets, its target or its label. ``start`` and
-    ``end``: of the target as written. ``is_shortcode``: Hugo finds the target."""
+    """A link or image in brackets: its offset, the text in the brackets, and its target or its label.
+
+    ``start`` and ``end``: the span of the target in the text. ``is_shortcode``: the target is a shortcode of Hugo.
+    """
 
     offset: int
     kind: LinkKind
@@ -327,15 +335,15 @@ class _Bracketed(NamedTuple):
 
 
 def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
-    """Each link with a target, and each with a label."""
+    """The links and images with a target or a label."""
     openers: list[re.Match[str]] = []
     for token in _TOKEN.finditer(prose):
         mark = token[0]
         if mark == "[" or mark == "![":
             openers.append(token)
-            if len(openers) > MAX_BRACKETS:  # a text of nothing but brackets would take quadratic time
+            if len(openers) > MAX_BRACKETS:  # else a text of only brackets would take quadratic time
                 del openers[0]
-        elif mark[0] in "\r\n":  # the end of a paragraph, and no link goes beyond it
+        elif mark[0] in "\r\n":  # the end of a paragraph ends all links
             openers.clear()
         elif mark == "]" and openers:
             opener, end = openers.pop(), token.end()
@@ -350,14 +358,15 @@ def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
                 target = LINK_TARGET.match(prose, end, end + MAX_TARGET_CHARS)
                 if target and not _NO_PARAGRAPH.search(target[0]):
                     first, last = _destination(target[0])
-                    written = target[0][first:last]
-                    meant = _unescaped(written[1:-1] if written.startswith("<") else written)
-                    yield _Bracketed(opener.start(), kind, inside, meant, None, end + first, end + last, target.end())
+                    source = target[0][first:last]
+                    destination = _unescaped(source[1:-1] if source.startswith("<") else source)
+                    span = end + first, end + last
+                    yield _Bracketed(opener.start(), kind, inside, destination, None, *span, target.end())
             elif following == "[" and (reference := LINK_LABEL.match(prose, end, end + MAX_TARGET_CHARS)):
                 before = prose[opener.start() - 1 : opener.start()] if opener.start() else ""
                 inside = text[opener.end() : token.start()]
                 name = reference[1].strip() or inside
-                # Not ``values[i][j]`` outside of code, and not a link next to a footnote.
+                # ``values[i][j]`` outside of code is no link, and neither are brackets next to a footnote.
                 if not before.isalnum() and before not in ("]", ")", "_") and name and "^" not in (name[0], inside[:1]):
                     yield _Bracketed(opener.start(), kind, inside, None, name)
 
@@ -369,14 +378,15 @@ def _html_links(prose: str, starts: Sequence[int]) -> Iterator[Link]:
             if target := _attributes(tag[2]).get("href"):
                 yield Link(bisect_right(starts, tag.start()), target, "html link", "")
         elif name == "img":
-            named = _attributes(tag[2])
-            # Vue binds an expression as ``:alt`` or ``v-bind:alt``: what it says is not known, but it is there.
-            alt = next((value for key, value in named.items() if key.lstrip(":") in ("alt", "v-bind:alt")), None)
-            yield Link(bisect_right(starts, tag.start()), named.get("src") or "", "html image", alt)
+            attributes = _attributes(tag[2])
+            # In Vue, ``:alt`` and ``v-bind:alt`` have an expression. Its text is unknown, but there is one.
+            alt = next((value for key, value in attributes.items() if key.lstrip(":") in ("alt", "v-bind:alt")), None)
+            yield Link(bisect_right(starts, tag.start()), attributes.get("src") or "", "html image", alt)
 
 
 def _attributes(source: str) -> dict[str, str]:
-    """Names of attributes, in small letters -> values; an expression in braces is none that is known, and empty."""
+    """Names of attributes in lower case -> values. An expression in braces has an unknown value, which is empty
+    here."""
     return {
         name.lower(): "" if value.startswith("{") else html.unescape(value.strip("\"'"))
         for name, value in _ATTRIBUTE.findall(source)
@@ -384,7 +394,7 @@ def _attributes(source: str) -> dict[str, str]:
 
 
 def _destination(target: str) -> tuple[int, int]:
-    """The span of the destination in ``(destination "title")``."""
+    """The span of the destination in a text such as ``(destination "title")``."""
     inside = target[1:-1].lstrip()
     start = len(target) - 1 - len(inside)
     if inside.startswith("<"):
