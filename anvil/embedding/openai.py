@@ -219,9 +219,8 @@ class OpenAIProvider:
             return f"No connection to {where}: {type(error).__name__}."
         body = error.body if isinstance(error.body, dict) else {"message": error.body}  # other servers may send a text
         message = " ".join(str(body.get("message") or body.get("detail") or "").split())[:300]
-        message = _KEY_LIKE.sub(
-            "[key]", message.replace(self._key, "[key]")
-        )  # OpenAI's message contains a part of a wrong key
+        # OpenAI's message about a wrong key contains a part of it.
+        message = _KEY_LIKE.sub("[key]", message.replace(self._key, "[key]"))
         return f"OpenAI answered HTTP {status}" + (f": {message}" if message else "")
 
 

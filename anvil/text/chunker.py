@@ -1,8 +1,9 @@
-"""Sections to chunks, the texts that a search finds, and chunks to windows, the texts that a model embeds.
+"""Chunks, the texts that a search finds, cut from sections; and windows, the texts that a model embeds, cut from
+chunks.
 
-A chunk is a section, a part of a long one, or several short neighbours with the same parent. The chunks of a page,
-joined, are its text. A window is a slice of its chunk under a header of page title and breadcrumb, and has one vector.
-Each character that is not blank and that readers see is in some window.
+A chunk is a section, a part of a long section, or several short neighbours with the same parent. The chunks of a page,
+joined, are its text. A window is a slice of its chunk under a header of page title and breadcrumb. It has one vector.
+Each visible character except blanks is in some window.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from anvil.text import headings, visible_text
 from anvil.values import Block, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 14
-"""Increase it when the same page and options give other chunks or windows. Then indexes are built again."""
+"""Increase it if the same page and options give other chunks or windows. Then indexes are built again."""
 
 
 def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
-    """The page's chunks in order; none for a blank page.
+    """The chunks of a page, in order; none for a blank page.
 
-    With :class:`ChunkingOptions`, chunks have ``max_chunk_size`` characters at most, and joined they are ``page.text``.
-    With :class:`FixedChunks`, they have ``size`` characters at most, and each begins with the end of the one before.
+    With :class:`ChunkingOptions`, chunks have at most ``max_chunk_size`` characters, and joined they are ``page.text``.
+    With :class:`FixedChunks`, they have at most ``size`` characters, and each begins with the end of the previous one.
     """
     text, first_line = page.text, page.first_line
     if not text.strip():
         return ()
     line_ends = [line_end.end() for line_end in LINE_END.finditer(text)]
     cuts = _fixed(page, options) if isinstance(options, FixedChunks) else _by_sections(page, options)
-    masked = visible_text.masked(text)  # of the whole page: a comment may begin in one chunk and end in another
+    masked = visible_text.masked(text)  # the whole page, because a comment may begin in one chunk and end in another
     return tuple(
         Chunk(
             ordinal=ordinal,
@@ -42,7 +43,7 @@ def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
             start=start,
             end=stop,
             start_line=first_line + bisect_right(line_ends, start),
-            end_line=first_line + bisect_right(line_ends, stop - 1),  # a line end is the end of its own line
+            end_line=first_line + bisect_right(line_ends, stop - 1),  # a line end belongs to its line
             anchor=section.anchor,
             masked=None if masked[start:stop] == text[start:stop] else masked[start:stop],
         )
@@ -51,7 +52,7 @@ def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
 
 
 def _by_sections(page: ParsedPage, options: ChunkingOptions) -> Iterator[tuple[Section, str, int, int]]:
-    """(section, addition to its breadcrumb, start, end) of each chunk."""
+    """The chunks as (section, addition to its breadcrumb, start, end)."""
     for first, last in _groups(page.sections, options):
         begin, end = first.start, last.end
         spans = [(begin, end)]
@@ -62,9 +63,9 @@ def _by_sections(page: ParsedPage, options: ChunkingOptions) -> Iterator[tuple[S
 
 
 def _fixed(page: ParsedPage, options: FixedChunks) -> Iterator[tuple[Section, str, int, int]]:
-    """As :func:`_by_sections`, with the section in which each chunk begins."""
+    """The chunks as in :func:`_by_sections`, with the section in which each begins."""
     begins = [section.start for section in page.sections]
-    # Blank chunks can be left out: unlike those of sections, these need not be the page's text when they are joined.
+    # Blank chunks are left out. Unlike chunks of sections, these need not be the page's text when they are joined.
     for start, stop in steps(page.text, options.size, options.overlap):
         if not page.text[start:stop].isspace():
             yield page.sections[bisect_right(begins, start) - 1], "", start, stop
@@ -74,15 +75,16 @@ def _fixed(page: ParsedPage, options: FixedChunks) -> Iterator[tuple[Section, st
 
 
 def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[tuple[Section, Section]]:
-    """First and last section of each chunk.
+    """The first and last section of each chunk.
 
-    Short neighbours with the same parent are merged until they are long enough. A short rest is merged with the
-    siblings before it. A long section is not merged into a short one before it, because the chunk would get the short
-    one's breadcrumb. Sections with children, and text before the first heading, are not merged with what follows.
+    - Short neighbours with the same parent are merged until they are long enough.
+    - A last short section is merged with the siblings before it.
+    - A long section is not merged into a short one before it, because the chunk would get the short one's breadcrumb.
+    - Sections with children, and text before the first heading, are not merged with the next section.
     """
     groups: list[list[Section]] = []
     parents = headings.parents(section.heading_level for section in sections)
-    # Short sections without children: the child of a section stands right behind it.
+    # Short sections without children. The first child of a section is the next section.
     small = [
         section.end - section.start < options.min_chunk_size and following != index
         for index, (section, following) in enumerate(zip(sections, [*parents[1:], -1], strict=True))
@@ -95,7 +97,7 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
         fits = section.end - before[0].start <= options.max_chunk_size
         siblings = parents[index] == parents[before[-1].ordinal]
         too_short = before[-1].end - before[0].start < options.min_chunk_size
-        # A last short sibling would be a chunk of its own, so it is merged even where those before are long enough.
+        # A last short sibling would be a chunk of its own, so it is merged even if the chunk before is long enough.
         is_last = index + 1 == len(sections) or parents[index + 1] != parents[index] or not small[index + 1]
         if siblings and fits and small[index] and (too_short or is_last):
             before.append(section)
@@ -108,14 +110,14 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
 _FENCE = lazy_pattern(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
 _ITEM = lazy_pattern(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _OPTION = lazy_pattern(r"[ \t>]*-{1,2}[A-Za-z?]")
-"""The first line of an option, as programs print their help. What cutting before it changes:
+"""The first line of an option in the help text of a program. For what cutting before it changes, see
 docs/performance-method.md, "Single flags and options"."""
 
 
 def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int, int]]:
-    """Split ``begin:end`` between blocks into as few parts as possible, with the longest as short as possible.
+    """Split ``begin:end`` between blocks. Returns the spans of as few parts as possible, of about the same size.
 
-    So the parts have about the same size, and the last one is not tiny.
+    The longest part is as short as possible, so the last part is not tiny.
     """
     units: list[tuple[int, int]] = []
     index = max(0, bisect_right(page.blocks, begin, key=lambda block: block.start) - 1)
@@ -127,10 +129,10 @@ def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int,
     if len(units) > 1 and units[1][1] - units[0][0] <= limit:
         units[:2] = [(units[0][0], units[1][1])]  # keep the heading with the block after it
     fewest = len(_pack(units, limit))
-    low, high = -(-(end - begin) // fewest), limit  # the longest part is at least as long as the mean
+    low, high = -(-(end - begin) // fewest), limit  # the longest part is not shorter than the mean
     while low < high:
         middle = (low + high) // 2
-        # _pack does not split a unit, so one that is longer than ``middle`` would make a part over it.
+        # _pack() splits no unit, so a unit longer than ``middle`` would be a part over this limit.
         if len(_pack(units, middle)) <= fewest and all(stop - start <= middle for start, stop in units):
             high = middle
         else:
@@ -139,24 +141,26 @@ def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int,
 
 
 def steps(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Split ``text`` into spans of at most ``size``. Each begins up to ``overlap`` before the end of the one before.
+    """Split ``text`` into spans of at most ``size`` characters. Each begins up to ``overlap`` characters before the end
+    of the previous one.
 
-    A span ends, and an overlap begins, at the end of a line or a word where one is near.
+    Spans end, and overlaps begin, at the end of a line or a word if one is near.
     """
     start = 0
     while True:
         stop = len(text)
-        if stop - start > size:  # only the last quarter is searched: so no span is much shorter than it may be
+        if stop - start > size:  # a border is searched in the last quarter, so that no span is much too short
             stop = _border(text, start + size - size // 4, start + size)
         yield start, stop
         if stop == len(text):
             return
-        # At least one character further, else an overlap as long as a span would never end.
+        # At least one character further, because else an overlap as long as a span would give an endless loop.
         start = max(_border(text, stop - overlap, stop - overlap // 2), start + 1) if overlap else stop
 
 
 def _border(text: str, low: int, high: int) -> int:
-    """A position in ``low..high`` to cut: after the last line end, else after a space, else where it is safe."""
+    """The best position to cut in ``low..high``: after the last line end, else after a space, else see
+    :func:`_safe`."""
     for mark in ("\n", "\r", " ", "\t"):
         at = text.rfind(mark, low, high) + 1
         if at > low and text[at - 1 : at + 1] != "\r\n":
@@ -165,6 +169,7 @@ def _border(text: str, low: int, high: int) -> int:
 
 
 def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]:
+    """Join neighbouring spans, in order, as long as they fit into ``limit``."""
     packed = [units[0]]
     for start, stop in units[1:]:
         if stop - packed[-1][0] <= limit:
@@ -175,14 +180,15 @@ def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]
 
 
 def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
-    """``block``; split between paragraphs or items, lines or words when it alone is over ``limit``."""
+    """The span of ``block``. If it is over ``limit``, it is split between paragraphs or items, else lines, else
+    words."""
     if block.end - block.start <= limit:
         return [(block.start, block.end)]
     lines, paragraphs = _line_borders(text, block)
     cuts = [block.start]
     while block.end - cuts[-1] > limit:
         at, furthest = cuts[-1], cuts[-1] + limit
-        # Not between paragraphs in the first quarter: that would give a short piece and, behind it, one more cut.
+        # A border of paragraphs in the first quarter is not used: the piece would be short, and one more cut be needed.
         cut = _last(paragraphs, at + limit // 4, furthest) or _last(lines, at, furthest)
         if cut is None:
             space = max(text.rfind(" ", at + 1, furthest), text.rfind("\t", at + 1, furthest))
@@ -192,7 +198,8 @@ def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
 
 
 def _line_borders(text: str, block: Block) -> tuple[list[int], list[int]]:
-    """Offsets after each line of ``block``; after blank lines outside fences, before items and options in fences."""
+    """Two lists of offsets to cut ``block`` at: all ends of lines; and the better ones, which are after blank lines
+    outside fences, before list items, and before options in fences."""
     lines: list[int] = []
     paragraphs: list[int] = []
     fence = ""
@@ -222,15 +229,16 @@ def _last(borders: Sequence[int], after: int, upto: int) -> int | None:
 
 
 def _safe(text: str, at: int, cut: int) -> int:
-    """``cut`` or a position shortly before it, not within CR LF, a letter with marks, a surrogate pair or an emoji."""
-    # The emoji of a family with skin tones has eleven code points. Of longer runs of marks, the end is cut off.
+    """``cut`` or a position shortly before it that is not inside CR LF, a letter with marks, a surrogate pair or an
+    emoji."""
+    # The emoji of a family with skin tones has eleven code points. Longer runs of marks may be cut.
     for candidate in range(cut, max(at, cut - 12), -1):
         before, char = text[candidate - 1], text[candidate]
         if before == "\r" and char == "\n":
             continue
         if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cf") or before == "\u200d":  # marks, and joiners of emoji
             continue
-        if "\udc00" <= char <= "\udfff" or "\U0001f3fb" <= char <= "\U0001f3ff":  # second half of a pair, skin tones
+        if "\udc00" <= char <= "\udfff" or "\U0001f3fb" <= char <= "\U0001f3ff":  # half of a pair, skin tones
             continue
         return candidate
     return cut - 1 if text[cut - 1 : cut + 1] == "\r\n" else cut
@@ -239,21 +247,24 @@ def _safe(text: str, at: int, cut: int) -> int:
 # --- windows ---------------------------------------------------------------------------------------------
 
 OVERLAP_TOKENS = 32
-"""Tokens that neighbouring windows share: a sentence or two, so that one at a border is whole in one of them."""
+"""The tokens that neighbouring windows share: a sentence or two, so that a sentence at a border is whole in one
+window."""
 
 
 def cut_windows(
     chunk_content: str, header: str, spans: Sequence[tuple[int, int]], header_tokens: int, max_tokens: int, overlap: int
 ) -> tuple[Window, ...]:
-    """Cut a chunk into windows that fit the model, one at least. Takes linear time.
+    """Cut a chunk into windows that fit the model; at least one. Takes linear time.
 
-    ``spans``: the chunk's tokens as character offsets, in order. ``max_tokens``: tokens of header and slice, without
-    the model's special tokens. The result has as few windows as possible, of about the same size. They overlap by about
-    ``overlap`` tokens, and end at the end of a line, a sentence or a word where one is near.
+    There are as few windows as possible, of about the same size. They overlap by about ``overlap`` tokens, and end at
+    the end of a line, a sentence or a word if one is near.
+
+    - ``spans``: the tokens of the chunk as character offsets, in order.
+    - ``max_tokens``: the limit for the tokens of header and slice, without the model's special tokens.
     """
     tokens = _token_starts(spans, len(chunk_content))
-    room = max(8, max_tokens - header_tokens)  # the header is an estimate: it may leave a small model no room at all
-    overlap = max(0, min(overlap, room // 2))  # else a window could begin no further than the one before
+    room = max(8, max_tokens - header_tokens)  # at least 8, because a header may fill a small model
+    overlap = max(0, min(overlap, room // 2))  # else a window might not begin after the previous one
     result: list[Window] = []
     first = 0
     while True:
@@ -261,8 +272,8 @@ def cut_windows(
         done = left <= room
         last = len(tokens)
         if not done:
-            # n windows of r tokens that share o hold n r - (n - 1) o tokens. So the fewest are counted first, and then
-            # made equal: a last window of a few tokens would be a vector of nearly nothing but the header.
+            # n windows of r tokens with an overlap of o have n r - (n - 1) o tokens in all. This gives the smallest n,
+            # and then their equal size: the vector of a window with few tokens would stand for the header only.
             more = -(-(left - overlap) // (room - overlap))
             even = -(-(left + (more - 1) * overlap) // more)
             target = first + even
@@ -271,7 +282,7 @@ def cut_windows(
         stop = len(chunk_content) if done else tokens[last]
         made = list(_window(chunk_content, header, start, stop))
         if made and result and result[-1].start == made[0].start:
-            result.pop()  # only blanks were between their beginnings: this one has all of it
+            result.pop()  # only blanks are between their beginnings, so the new window contains this one
         result += made
         if done:
             break
@@ -280,29 +291,29 @@ def cut_windows(
         first = max(
             first + 1, _best_cut(chunk_content, tokens, target - near, target + near, target) if near else target
         )
-    if not result:  # no character is visible: one window all the same, so that the chunk counts as cut
+    if not result:  # nothing is visible; a chunk without windows would count as not cut yet
         return (Window(0, len(chunk_content), window_text(header, chunk_content)),)
     return tuple(result)
 
 
 def _token_starts(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
-    """Positions where a window can end: token starts, in order. Tokens of one character are not split."""
+    """The positions where a window can end, which are starts of tokens, in order. No character is split."""
     starts: list[int] = []
     for start, end in spans:
-        if start < end <= size:  # byte-level tokenizers give several tokens the span of one character, or an empty one
+        if start < end <= size:  # with a byte-level tokenizer, several tokens have the span of one character or no span
             starts.append(max(start, starts[-1]) if starts else start)
     return starts
 
 
 def window_text(header: str, piece: str) -> str:
-    """The text that is embedded for ``piece``, a slice of a chunk, without text that readers do not see."""
+    """The text that is embedded for ``piece``, a slice of a masked chunk: the header and the visible text."""
     piece = visible_text.shown(piece)
     return f"{header}\n{piece}" if header else piece
 
 
 def _window(content: str, header: str, start: int, stop: int) -> Iterator[Window]:
     piece = content[start:stop]
-    # White space at the ends is no part: windows that differ in nothing else are the same text, with one vector.
+    # Without blanks at the ends, so that windows with the same words have the same text, and share a vector.
     start += len(piece) - len(piece.lstrip())
     piece = piece.strip()
     if visible_text.shown(piece).strip():
@@ -310,7 +321,7 @@ def _window(content: str, header: str, start: int, stop: int) -> Iterator[Window
 
 
 def _best_cut(content: str, tokens: Sequence[int], low: int, high: int, target: int) -> int:
-    """The best token in ``low..high`` to cut before: by kind of border, then by distance to ``target``."""
+    """The token in ``low..high`` before which to cut: with the best kind of border, then nearest to ``target``."""
     best, best_kind = target, -1
     low, high = max(1, low), min(high, len(tokens) - 1)
     for distance in range(max(high - target, target - low) + 1):
@@ -319,19 +330,23 @@ def _best_cut(content: str, tokens: Sequence[int], low: int, high: int, target: 
                 kind = _border_kind(content[tokens[index - 1] : tokens[index]], content[tokens[index]])
                 if kind > best_kind:
                     best, best_kind = index, kind
-        if best_kind == 3:  # nothing is better, and what follows is further away
+        if best_kind == 3:  # the best kind, and all further ones are more distant
             break
     return best
 
 
 def _border_kind(before: str, after: str) -> int:
-    """3: end of a line, 2: of a sentence, 1: of a word, 0: within a word. ``before``: text since the last token."""
-    # Borders before items, options and rows were tried: vectors find as much then, and hybrid search less. The numbers
-    # are in docs/performance-method.md, "Single flags and options".
+    """The kind of a border: 3 for the end of a line, 2 of a sentence, 1 of a word, 0 inside a word.
+
+    ``before``: the text from the start of the previous token. ``after``: the next character.
+    """
+    # Borders before items, options and rows were tried: vectors found as much, and hybrid search less. For the numbers
+    # see docs/performance-method.md, "Single flags and options".
     bare = before.rstrip()
     if "\n" in before[len(bare) :] or "\r" in before[len(bare) :]:
         return 3
-    # No space follows an ideographic full stop. Behind an ASCII one it must: "3.5" and "e.g" are no sentences.
+    # A sentence ends at an ideographic full stop without a space after it. After an ASCII one, there must be a space:
+    # "3.5" and "e.g" do not end a sentence.
     if bare[-1:] in "\u3002\uff01\uff1f" or (len(bare) < len(before) and bare[-1:] in ".!?:;"):
         return 2
     return 0 if bare == before and before[-1:].isalnum() and after.isalnum() and after.isascii() else 1

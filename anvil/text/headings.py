@@ -1,9 +1,7 @@
-"""What a heading is called and how it is reached: its plain text, its anchor, its breadcrumb; the title of a page; and
-the header of a text that a model reads.
+"""Headings: plain text, anchors of site generators, breadcrumbs; the title of a page; the header of an embedded text.
 
-Pure functions over one heading's own line of Markdown, and over the titles of a page, whose breadcrumbs and anchors are
-unique. Anchors are those that site generators make of a heading's text.
-Linear, without recursion, and never raising, whatever a heading holds.
+The functions read the Markdown of one heading, or all headings of a page. Breadcrumbs and anchors are unique in a page.
+All functions are pure, take linear time, use no recursion, and raise for no text.
 """
 
 from __future__ import annotations
@@ -22,21 +20,22 @@ from anvil.text import visible_text
 from anvil.values import ROOT, SEPARATOR
 
 UNTITLED = "(untitled)"
-"""Stands for a heading without any text, so that it has a breadcrumb too."""
+"""The title of a heading without text, so that it has a breadcrumb, too."""
 MAX_TITLE = 500
-"""Longer titles are cut: each chunk below carries them, and one line may be megabytes."""
+"""Longer titles are cut, because each chunk under a heading has its title, and one line may have megabytes."""
 
 _NO_TITLES = frozenset({"", "_index", "default", "index", "readme", "untitled"})
-"""Titles that say nothing: usual names of files."""
+"""Usual names of files, which are not titles."""
 LONGEST_ATTRIBUTES = 1000
-"""Characters of the longest attribute list; a longer one is text."""
-# Each pattern here reads a line once: two repeats that meet never take the same character, and a repeat that a search
-# begins with looks behind itself. tests/text/test_markdown_sections_growth.py grows the input of each.
+"""A longer attribute list is text."""
+# Each pattern here takes linear time: two neighbouring repeats never match the same character, and a repeat at the
+# start of a search checks the character before it. tests/text/test_markdown_sections_growth.py tries each with growing
+# input.
 _ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
 _BARE_NAME = lazy_pattern(r"[A-Za-z][\w:-]*")
-"""An attribute without a value, as in ``{: hidden }``. Only a colon tells it from text in braces."""
+"""An attribute without a value, as in ``{: hidden }``. Without the colon it would be text in braces."""
 _COMMENT_ID = lazy_pattern(r"#?([\w.-]+)")
-"""The id in a comment of MDX, where braces would be an expression."""
+"""The id in a comment of MDX. Braces without a comment would be an expression there."""
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\}|[^\s"'=<>`{}]+)"""
 _TAG = rf"</?[A-Za-z][\w.:-]*(?:\s+(?:[A-Za-z_:@#][\w.:-]*(?:\s*=\s*{_VALUE})?|\{{[^{{}}]*\}}))*\s*/?>"
@@ -64,14 +63,14 @@ _FIRST_HEADING = lazy_pattern(
     r"(?:[ \t]*[\r\n])* {0,3}"
     r"(?:#{1,6}(?![^ \t\r\n])[^\r\n]*|[^\s#>|+*~`-][^\r\n]*\r?\n {0,3}(?:=+|-+)[ \t]*(?![^\r\n]))"
 )
-"""The heading with which a section begins: marked with ``#``, or one line that is underlined."""
+"""The heading at the start of a section: with ``#``, or one underlined line."""
 _CLOSING = {"<!--": "-->", "{/*": "*/}"}
 ESCAPE = lazy_pattern(r"\\([!-/:-@\[-`{-~])")
-"""An escape in a target, such as of each underscore that GitBook writes."""
+"""An escape in a target. GitBook writes one for each underscore."""
 LINK_LABEL = lazy_pattern(r"\[([^\[\]]*)\]")
-"""The label behind a link text: ``[text][label]``. Both match right behind the text's bracket."""
+"""The label after a link text: ``[text][label]``. It is matched directly after the bracket of the text."""
 _MARKS = lazy_pattern(r"[\\`<\[\]{!*_~&]")
-"""What a piece begins with; text without any is read as it is."""
+"""The first characters of pieces. A text without any of them has no marks."""
 _VITEPRESS_SIGNS = lazy_pattern(r"[\s~`!@#$%^&*()\-_+=\[\]{}|\\;:\"'\u201c\u201d\u2018\u2019<>,.?/]+")
 _NOT_IN_ASCII_SLUG = lazy_pattern(r"[^a-z0-9 _-]+")
 
@@ -83,19 +82,18 @@ def under_heading(section: str) -> str:
 
 
 def attributes(source: str) -> tuple[str, str]:
-    """A heading's Markdown without its attribute list and closing ``#``s, and the id it asks for or ``""``.
+    """The Markdown of a heading without its attribute list and closing ``#``s, and the id that it sets or ``""``.
 
-    Attribute lists of Python-Markdown, VitePress and Docusaurus: ``{#id}``, ``{: #id .class key=value name }``,
-    ``{/* #id */}``. Braces that hold anything else are text, also ``{name}`` without a colon: only Python-Markdown's
-    attr_list takes that for an attribute, and "Path {id}" is more often meant as it is written.
-    """
+    Attribute lists are those of Python-Markdown, VitePress and Docusaurus: ``{#id}``, ``{/* #id */}`` and ``{: #id
+    .class key=value name }``. Other braces are text. ``{name}`` without a colon is text, too: only the attr_list of
+    Python-Markdown reads it as an attribute, and in a heading such as "Path {id}" it is mostly meant as text."""
     anchor = ""
     text = source.strip(" \t")
     for _ in range(2):  # "## Title {#id} ##" and "## Title ## {#id}" are both in use
         text = _without_closing_hashes(text)
         if not text.endswith("}"):
             continue
-        begin = text.rfind("{", -LONGEST_ATTRIBUTES)  # bounded: a line may be megabytes
+        begin = text.rfind("{", -LONGEST_ATTRIBUTES)  # bounded, because a line may have megabytes
         inside = text[begin + 1 : -1]
         if begin < 0 or "}" in inside:
             continue
@@ -107,12 +105,12 @@ def attributes(source: str) -> tuple[str, str]:
             continue
         may_have_names = inside.startswith(":") and text[:begin].endswith((" ", "\t"))
         inside = inside.removeprefix(":")
-        rest = _ATTRIBUTE.sub("", inside).split()
-        if not inside.strip() or not all(may_have_names and _BARE_NAME.fullmatch(word) for word in rest):
+        names = _ATTRIBUTE.sub("", inside).split()
+        if not inside.strip() or not all(may_have_names and _BARE_NAME.fullmatch(name) for name in names):
             continue
         ids = [word[1:] for word in _ATTRIBUTE.findall(inside) if word.startswith("#")]
         ids += [word[3:].strip("\"'") for word in _ATTRIBUTE.findall(inside) if word.startswith("id=")]
-        anchor = anchor or (ids[-1] if ids else "")  # of several the last one counts, as in Python-Markdown
+        anchor = anchor or (ids[-1] if ids else "")  # the last of several counts, as in Python-Markdown
         text = text[:begin].rstrip(" \t")
     return text, anchor
 
@@ -125,23 +123,23 @@ def _without_closing_hashes(text: str) -> str:
 
 
 def plain(source: str, references: Container[str] = (), for_anchor: bool = False) -> str:
-    """Inline Markdown as a reader sees it: no emphasis marks, ticks, targets, tags; white space collapsed.
+    """Inline Markdown as a reader sees it: without emphasis marks, ticks, targets and tags, with single spaces, and at
+    most ``MAX_TITLE`` characters.
 
-    ``references`` holds the page's link reference labels (case-folded) and footnote labels (``^1``);
-    ``[text]`` alone is a link only when it is among them. At most ``MAX_TITLE`` characters. ``for_anchor``: without the
-    space before a footnote mark in ``<sup>``, which generators do not see when they make an id.
-    """
-    if len(source) <= 4 * MAX_TITLE and _MARKS.search(source):  # of a longer line, hardly anything would be shown
-        source = _read(source, references, for_anchor)
+    ``references``: the page's labels of links (case-folded) and footnotes (``^1``). ``[text]`` alone is a link only if
+    its label is among them. ``for_anchor``: without the space before a footnote mark in ``<sup>``, because generators
+    make ids without it."""
+    if len(source) <= 4 * MAX_TITLE and _MARKS.search(source):  # in a longer line, the title is cut anyway
+        source = _without_marks(source, references, for_anchor)
     title = " ".join(source.split())
     return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1].rstrip() + "…"
 
 
-def _read(source: str, references: Container[str], for_anchor: bool) -> str:
+def _without_marks(source: str, references: Container[str], for_anchor: bool) -> str:
     out: list[str] = []
-    opened: dict[str, list[int]] = {}  # where in ``out`` the runs of "*", "_" or "~~" stand that may open emphasis
-    brackets: list[tuple[int, int]] = []  # where in ``out`` and in ``source`` each "[" stands
-    unclosed: set[str] = set()  # comments that nothing closes: each is searched to the end of the line once
+    openers: dict[str, list[int]] = {}  # run of "*", "_" or "~~" -> the indexes in ``out`` where it may open emphasis
+    brackets: list[tuple[int, int]] = []  # of each open "[", the index in ``out`` and the offset after it in ``source``
+    unclosed: set[str] = set()  # comments without an end, which is searched only once
     position = 0
     while match := _PIECE.search(source, position):
         out.append(source[position : match.start()])
@@ -176,32 +174,33 @@ def _read(source: str, references: Container[str], for_anchor: bool) -> str:
                 opener, inside = brackets.pop()
                 target = LINK_TARGET.match(source, position) or LINK_LABEL.match(source, position)
                 if target or label(source[inside : match.start()]) in references:
-                    out[opener] = ""  # it was text until here; what is between the brackets stays
+                    out[opener] = ""  # the bracket is removed, and the text between the brackets stays
                     position = target.end() if target else position
                     continue
             out.append(piece)
         elif kind == "run":
             before, after = source[match.start() - 1 : match.start()] or " ", source[position : position + 1] or " "
-            # whether the run is left or right flanking, see CommonMark 0.31, section 6.2; "_" is no mark in snake_case
+            # Left and right flanking runs, see CommonMark 0.31, section 6.2. "_" is no mark in snake_case.
             opens = not after.isspace() and (after.isalnum() or not before.isalnum())
             closes = not before.isspace() and (before.isalnum() or not after.isalnum())
-            same = opened.setdefault(piece, [])
-            if same and closes and not (piece[0] == "_" and after.isalnum()):
-                out[same.pop()] = piece = ""
+            same_run = openers.setdefault(piece, [])
+            if same_run and closes and not (piece[0] == "_" and after.isalnum()):
+                out[same_run.pop()] = piece = ""
             elif opens and not (piece[0] == "_" and before.isalnum()):
-                same.append(len(out))
+                same_run.append(len(out))
             out.append(piece)
     out.append(source[position:])
     return "".join(out)
 
 
 def label(text: str) -> str:
-    """A link reference's label as two are compared: case-folded, white space collapsed."""
+    """The label of a link in the form in which labels are compared: case-folded, with single spaces."""
     return " ".join(text.split()).casefold()
 
 
 def parents(levels: Iterable[int]) -> list[int]:
-    """The index of the heading under which each one of a page is, from their levels in order; -1 at the top."""
+    """For each heading of a page the index of its parent heading; -1 without a parent. ``levels``: of the headings, in
+    order."""
     indexes: list[int] = []
     open_: list[tuple[int, int]] = []
     for index, level in enumerate(levels):
@@ -213,16 +212,17 @@ def parents(levels: Iterable[int]) -> list[int]:
 
 
 def breadcrumbs(headings: Sequence[tuple[int, str]]) -> list[str]:
-    """The unique heading paths of a page's headings (level, title), in their order.
+    """The unique breadcrumbs of a page's headings, such as ``A > B > C``. ``headings``: (level, title) of each, in
+    order.
 
-    ``A > B > C``, with `` [2]``, `` [3]`` where that breadcrumb stands in the page already.
+    A breadcrumb that the page has already gets a number, `` [2]``, `` [3]``.
     """
     paths: list[str] = []
     taken = {ROOT}
     numbers: dict[str, int] = {}
     for parent, (_, title) in zip(parents(level for level, _ in headings), headings, strict=True):
         path = plain_path = title if parent < 0 else f"{paths[parent]}{SEPARATOR}{title}"
-        if path in taken:  # the next number is remembered: counting from 2 each time would be quadratic
+        if path in taken:  # the next number is kept, because counting from 2 each time would take quadratic time
             number = numbers.get(plain_path, 2)
             while (path := f"{plain_path} [{number}]") in taken:
                 number += 1
@@ -233,40 +233,41 @@ def breadcrumbs(headings: Sequence[tuple[int, str]]) -> list[str]:
 
 
 def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
-    """The texts of headings, from (breadcrumb, level) of a page's sections in order.
+    """The texts of headings. ``paths``: (breadcrumb, level) of each section of a page, in order.
 
-    A breadcrumb is that of the parent, a separator and the text. The parser adds a number in brackets to a breadcrumb
-    that the page has already, so such a number is not part of the text.
+    A breadcrumb has the breadcrumb of the parent, a separator and the text. A number that :func:`breadcrumbs` has added
+    is not part of the text.
     """
     earlier: set[str] = set()
     titles = []
     for parent, (path, _) in zip(parents(level for _, level in paths), paths, strict=True):
         numbered = _NUMBERED.fullmatch(path)
-        plain = numbered[1] if numbered and numbered[1] in earlier else path  # "Step [2]" may be a heading's own text
+        plain = numbered[1] if numbered and numbered[1] in earlier else path  # "Step [2]" may be the text of a heading
         titles.append(plain if parent < 0 else plain.removeprefix(paths[parent][0] + SEPARATOR))
         earlier.add(path)
     return titles
 
 
 def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
-    """The headings of a page list, from (breadcrumb, level) of its h1 and h2 in order: the text, or the breadcrumb
-    where several have that text."""
+    """The names of headings in a list of pages: the text, or the breadcrumb if several headings have this text.
+    ``paths``: (breadcrumb, level) of the h1 and h2 of a page, in order."""
     titles = section_titles(paths)
-    uses = Counter(titles)  # a heading is named by its text, or where that is not enough, by its breadcrumb
+    uses = Counter(titles)
     return tuple(title if uses[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
 
 
 def slug(title: str, style: Slugs) -> str:
     """The anchor for ``title``, before it is made unique.
 
-    ``github``: lower case; letters, marks, digits, ``_`` and ``-`` stay, spaces become ``-``. ``mkdocs``: the default
-    of Python-Markdown's ``toc``, folded to ASCII. ``vitepress``: without accents, runs of signs become one ``-``.
-    ``hugo``: as ``github``, but of other characters than letters only decimal digits, ``_`` and ``-`` stay.
+    - ``github``: lower case. Letters, marks, digits, ``_`` and ``-`` stay, and spaces become ``-``.
+    - ``mkdocs``: the default of Python-Markdown's ``toc``, folded to ASCII.
+    - ``vitepress``: without accents. Runs of signs become one ``-``.
+    - ``hugo``: as ``github``, but besides letters only decimal digits, ``_`` and ``-`` stay.
     """
     if style == "vitepress":
         unaccented = "".join(c for c in unicodedata.normalize("NFKD", title) if not "\u0300" <= c <= "\u036f")
         joined = _VITEPRESS_SIGNS.sub("-", "".join(c for c in unaccented if c > "\u001f")).strip("-")
-        # VitePress does so because an id that begins with a digit is no CSS selector.
+        # An id that begins with a digit is no CSS selector, so VitePress writes a "_" before it.
         return ("_" + joined if joined[:1] in tuple("0123456789") else joined).lower()
     if style == "hugo":
         letters = (c for c in title.strip() if c in " -_" or unicodedata.category(c)[0] == "L" or c.isdecimal())
@@ -274,7 +275,7 @@ def slug(title: str, style: Slugs) -> str:
     if style == "mkdocs":
         folded = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode("ascii")
         return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", folded).strip().lower())
-    if title.isascii():  # as below, without a look at each character's category
+    if title.isascii():  # as below, but faster
         return _NOT_IN_ASCII_SLUG.sub("", title.lower()).replace(" ", "-")
     letters = (
         c
@@ -286,19 +287,19 @@ def slug(title: str, style: Slugs) -> str:
 
 @dataclass(slots=True)
 class Anchors:
-    """Gives each heading of a page its own anchor; ``taken`` starts with the ids that the page sets itself."""
+    """Gives each heading of a page its own anchor. ``taken``: at first the ids that headings of the page set."""
 
     style: Slugs
     taken: set[str] = field(default_factory=set)
     _slugs: dict[str, str] = field(default_factory=dict)
     _numbers: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """A taken anchor -> what the numbers of later ones go behind, and the next number."""
+    """A taken anchor -> the stem for numbered anchors, and the next number."""
 
     def claim(self, title: str) -> str:
-        """The slug of ``title``; with a number when it is taken (``-1`` or, in MkDocs, ``_1``)."""
+        """The slug of ``title``, with a number if it is taken: ``-1`` or, in MkDocs, ``_1``."""
         anchor = self._slugs.get(title)
         if anchor is None:
-            # "heading" is what Goldmark, the parser of Hugo, calls a heading without letters.
+            # Goldmark, the parser of Hugo, uses "heading" for a heading without letters.
             anchor = self._slugs[title] = slug(title, self.style) or ("heading" if self.style == "hugo" else "")
         taken = self.taken
         if anchor in taken or (not anchor and self.style == "mkdocs"):  # MkDocs gives such headings "_1", "_2"
@@ -311,7 +312,7 @@ class Anchors:
         return anchor
 
     def _first_number(self, anchor: str) -> tuple[str, int]:
-        # Python-Markdown counts a number that is there on: after "step_2" comes "step_3", and not "step_2_1".
+        # Python-Markdown increases a number at the end: after "step_2" comes "step_3", and not "step_2_1".
         if self.style == "mkdocs" and (numbered := re.fullmatch(r"(.*_)([0-9]{1,9})", anchor)):
             return numbered[1], int(numbered[2]) + 1
         return f"{anchor}{'_' if self.style == 'mkdocs' else '-'}", 1
@@ -326,10 +327,10 @@ def says_nothing(title: str) -> bool:
 
 
 def page_title(path: str, given: str | None, headings: Iterable[tuple[int, str]]) -> str:
-    """The title of a page: the one that it was ``given`` or has as h1, else the name of its file.
+    """The title of a page: ``given``, which is its declared title or its h1; else the name of its file.
 
-    The name of the folder is used instead of one that says nothing, and for ``README.md`` or ``index.md`` also instead
-    of an h1 below other headings, which is that of a part. ``headings``: level and text, in order.
+    If that :func:`says_nothing`, it is the name of the folder. In ``README.md`` and ``index.md``, an h1 below other
+    headings is the title of a part, so the name of the folder is used, too. ``headings``: (level, text), in order.
     """
     folder, name = posixpath.split(path)
     stem = posixpath.splitext(name)[0]
@@ -346,21 +347,20 @@ def page_title(path: str, given: str | None, headings: Iterable[tuple[int, str]]
 # --- the header of a text that a model reads ---------------------------------------------------------------
 
 MAX_HEADER_TOKENS = 48
-"""A fifth of what the bundled model reads; a longer header would take the place of text."""
+"""A fifth of the tokens that the bundled model reads. A longer header would leave too little room for text."""
 _PART_OF = lazy_pattern(r" \[part \d+/\d+\]$")
 _ESTIMATED_WORD = lazy_pattern(r"[^\W_]+|\S")
 
 
 def window_header(title: str, heading_path: str) -> str:
-    """The header of a chunk's windows: page title and breadcrumb, without a second title and without ``[part 2/3]``.
+    """The header of a chunk's windows: page title and breadcrumb, with the title only once and without ``[part 2/3]``.
 
-    It has about 48 tokens at most, by an estimate without the model's tokenizer. Of a longer one, the headings next to
-    the title are removed first, then the end is cut.
-    """
+    It has at most about 48 tokens, by an estimate without the model's tokenizer. In a longer header, the headings next
+    to the title are removed first; then the end is cut."""
     title = " ".join(title.split())
     path = _PART_OF.sub("", heading_path)
     names = [] if path == ROOT else path.split(SEPARATOR)
-    # Mostly the h1 is the page's title. Compared with the whole title, because a title may hold a separator itself.
+    # The h1 is mostly the page's title. The whole title is compared, because it may have a separator in it.
     if path == title or path.startswith(title + SEPARATOR):
         names = path.removeprefix(title).removeprefix(SEPARATOR).split(SEPARATOR)
     names = [name for name in names if name]
@@ -373,7 +373,7 @@ def window_header(title: str, heading_path: str) -> str:
 
 
 def _cost(word: str) -> int:
-    """Tokens of a word: an upper bound for WordPiece, except for random letters."""
+    """An upper bound for the WordPiece tokens of a word, except for random letters."""
     return -(-len(word) // 3) if word.isascii() else len(word)
 
 

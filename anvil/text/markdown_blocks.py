@@ -1,7 +1,7 @@
-"""The block structure of Markdown, found with mistletoe: which lines are headings, blocks and check boxes.
+"""The block structure of Markdown, found with mistletoe: the lines of headings, blocks and check boxes.
 
-Line numbers only, no inline text. mistletoe keeps its parser state in module globals, so parsing holds one lock.
-Its readers that differ from CommonMark, or take quadratic time on hostile text, are replaced here. Nothing is raised.
+Inline text is not parsed. mistletoe has its state in global variables, so only one thread parses at a time. Its readers
+that differ from CommonMark, or take quadratic time for hostile text, are replaced here. No text raises an error.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from anvil.values import Box
 
 _max_unicode, sys.maxunicode = sys.maxunicode, 0xFFFF
 try:
-    # On import, mistletoe tests every character up to sys.maxunicode for punctuation. That takes half a second, and
-    # only inline text needs it. The first plane takes a tenth of that and has all punctuation in use.
+    # On import, mistletoe tests all characters up to sys.maxunicode for punctuation. That takes half a second, and only
+    # inline text needs the result. The first plane takes a tenth of the time, and has all punctuation in use.
     from mistletoe import block_token, block_tokenizer
 finally:
     sys.maxunicode = _max_unicode
 
 MAX_NESTING = 32
-"""Columns of markers and indentation that can nest. More do not nest deeper, so that no text can exhaust the stack."""
+"""So many columns of markers and indents can nest. Further ones do not, so that no text can exhaust the stack."""
 
 _ODD_SPACE = re.compile(r"[^\S \t\r\n]")
 _DEEP = re.compile(rf"^(?:[ \t>]|[-*+](?=[ \t])|\d(?=\d{{0,8}}[.)])|[.)](?=[ \t])){{{MAX_NESTING}}}(?=.*\S)", re.M)
@@ -45,9 +45,9 @@ _MARKERS = re.compile(r"[ \t]*(?:>[ \t]?|(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$))*")
 
 
 Heading = tuple[int, int, int, bool]
-"""A heading: its 1-based first line, its level, its number of lines without a setext underline, and whether it is one.
+"""A heading: its first line (1-based), its level, its number of lines without the underline, and whether it has one.
 
-A plain tuple, which the garbage collector does not follow: a page may have half a million.
+It is a plain tuple, because the garbage collector does not track these, and a page may have half a million headings.
 """
 
 
@@ -55,8 +55,8 @@ A plain tuple, which the garbage collector does not follow: a page may have half
 class BlockStructure:
     """The top-level blocks of a page, in order.
 
-    ``borders``: the 1-based first line of each block, and whether the block is atomic (see ``Block.atomic``).
-    ``labels``: of link references, case-folded; of footnotes, with a ``^`` in front.
+    - ``borders``: the first line (1-based) of each block, and whether the block is atomic (see ``Block.atomic``).
+    - ``labels``: the labels of link definitions, case-folded, and of footnotes, with a ``^`` before them.
     """
 
     borders: list[tuple[int, bool]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class BlockStructure:
 
 
 class _Atx(block_token.Heading):
-    """ATX heading, which ``_tokenized`` reads itself; mistletoe's pattern is cubic in a run of spaces."""
+    """An ATX heading, which ``_tokenized`` reads. mistletoe's pattern takes cubic time for a run of spaces."""
 
     @classmethod
     def start(cls, line: str) -> bool:
@@ -74,7 +74,7 @@ class _Atx(block_token.Heading):
 
 
 class _Fence(block_token.CodeFence):
-    """Fenced code; mistletoe lets "```js" close a fence, which CommonMark does not."""
+    """Fenced code. In mistletoe, "```js" would close a fence, which it does not in CommonMark."""
 
     @classmethod
     def start(cls, line: str) -> bool:
@@ -83,9 +83,9 @@ class _Fence(block_token.CodeFence):
     @classmethod
     def read(cls, lines: Any) -> bool:
         opening = _FENCE.match(next(lines))
-        mark = opening[1] if opening else "```"  # always an opening: ``start`` matched this line
+        mark = opening[1] if opening else "```"  # the match is never None, because ``start`` matched this line
         closing = re.compile(rf" {{0,3}}{mark}{mark[0]}*[ \t]*$")
-        position = lines.get_pos()  # mistletoe's iterator costs a microsecond a line, and a fence may have a million
+        position = lines.get_pos()  # mistletoe's iterator takes 1 µs for a line, and a fence may have a million lines
         rows = lines.lines
         for index in range(position + 1, len(rows)):
             if closing.match(rows[index]):
@@ -96,7 +96,7 @@ class _Fence(block_token.CodeFence):
 
 
 class _Html(block_token.HtmlBlock):
-    """HTML block; the first character spares most lines mistletoe's seven patterns."""
+    """An HTML block. Checking the first character saves trying mistletoe's seven patterns on most lines."""
 
     @classmethod
     def start(cls, line: str) -> Any:
@@ -104,7 +104,8 @@ class _Html(block_token.HtmlBlock):
 
 
 class _Table(block_token.Table):
-    """GFM table: as many header cells as delimiter cells, body up to a blank line or another block.
+    """A table of GFM: with as many cells in the header as in the delimiter row. It ends at a blank line or another
+    block.
 
     mistletoe takes any line with a pipe for a header, so ``a | b`` over ``---`` would not be a heading.
     """
@@ -122,12 +123,12 @@ class _Table(block_token.Table):
 
 
 class _Reference(block_token.Footnote):
-    """One link reference definition; mistletoe's reader copies the rest of the block for each."""
+    """One link definition. mistletoe's reader copies the rest of the block for each definition."""
 
     @classmethod
     def read(cls, lines: Any) -> str | None:
         rows, start = lines.lines, lines.get_pos() + 1
-        # Most paragraphs that begin with a bracket hold no label that ends soon. Their lines are not joined for it.
+        # Most paragraphs that begin with a bracket are no definitions. Then lines need not be joined.
         if not any("]" in row for row in rows[start : start + 3]):
             return None
         end = start + 1
@@ -145,7 +146,7 @@ class _Reference(block_token.Footnote):
 
 
 class _Admonition(block_token.BlockToken):
-    """MkDocs ``!!! note``, ``??? tip`` and ``=== "Tab"`` with the indented lines under it, kept together."""
+    """``!!! note``, ``??? tip`` or ``=== "Tab"`` of MkDocs, with the indented lines under it, as one block."""
 
     @classmethod
     def start(cls, line: str) -> bool:
@@ -167,9 +168,9 @@ class _Admonition(block_token.BlockToken):
 
 
 class _Paragraph(block_token.Paragraph):
-    """The lines of a paragraph, or the level of a setext heading and the number of lines of its text.
+    """A paragraph, read as its lines; or an underlined heading, read as its level and the number of lines of its text.
 
-    mistletoe's reader parses the heading's inline text at once.
+    mistletoe's reader would parse the inline text of the heading.
     """
 
     @classmethod
@@ -177,7 +178,7 @@ class _Paragraph(block_token.Paragraph):
         rows, start = lines.lines, lines.get_pos() + 1
         end = start + 1
         while end < len(rows) and (row := rows[end]).strip():
-            # First, because "---" also begins a thematic break, which would end the paragraph.
+            # This comes first, because "---" also begins a thematic break, which would end the paragraph.
             underline = cls.parse_setext and row.lstrip(" ")[0] in "=-" and _UNDERLINE.match(row)
             if underline:
                 lines.set_pos(end)
@@ -190,19 +191,19 @@ class _Paragraph(block_token.Paragraph):
 
 
 class _Quote(block_token.Quote):
-    """A quote; mistletoe's reader parses the inside at every depth to find its end, this one looks at single lines."""
+    """A quote. mistletoe's reader parses the content at each depth to find its end. This one only reads lines."""
 
     @classmethod
     def read(cls, lines: Any) -> Sequence[Any]:
         rows, start = lines.lines, lines.get_pos() + 1
         start_line = lines.start_line + start
         inside: list[str] = []
-        is_open = False  # a paragraph is open, which a line without a marker continues
+        is_open = False  # whether a paragraph is open, which a line without a marker would continue
         end = start
         while end < len(rows) and (row := rows[end]).strip() and (end == start or not _breaks(rows, end, cls)):
             bare = cls.convert_leading_tabs(row.lstrip())  # type: ignore[no-untyped-call]
             if bare[0] == ">":
-                line = bare[2:] if bare[1] == " " else bare[1:]  # one space belongs to the marker
+                line = bare[2:] if bare[1] == " " else bare[1:]  # the marker includes one space
                 inside.append(line)
                 is_code = _FENCE.match(line) or block_token.BlockCode.start(line)  # type: ignore[no-untyped-call]
                 is_open = bool(line.strip()) and not is_code
@@ -214,8 +215,8 @@ class _Quote(block_token.Quote):
         lines.set_pos(end - 1)
         if _Boxes.absent:
             return ()
-        # A line without a marker that continues the quote's paragraph is no underline, and headings in quotes do not
-        # count anyway.
+        # A line without a marker that continues the paragraph of the quote is no underline. Headings in quotes do not
+        # count in any case.
         block_token.Paragraph.parse_setext = False
         blocks = _inside(inside, start_line)
         block_token.Paragraph.parse_setext = True
@@ -223,11 +224,11 @@ class _Quote(block_token.Quote):
 
 
 _Item = tuple[Sequence[Any], int]
-"""A list item: the blocks in it, and the line it begins on."""
+"""A list item: the blocks in it, and its first line."""
 
 
 class _List(block_token.List):
-    """A list. mistletoe reads the first item of another list twice, which doubles with each level."""
+    """A list. mistletoe would read the first item of another list twice, so the time would double with each level."""
 
     @staticmethod
     def start(line: str) -> bool:
@@ -252,21 +253,21 @@ class _List(block_token.List):
 
 @lru_cache(maxsize=4096)
 def _marker(line: str) -> tuple[int, int, str, str] | None:
-    """Indentation, column of the content, leader and content of a list item's first line; None for another line."""
+    """Indent, column of the content, leader and content of a list item's first line; None for other lines."""
     return block_token.ListItem.parse_marker(line)  # type: ignore[no-untyped-call,no-any-return]
 
 
 def _item(
     rows: Sequence[str], start: int, marker: tuple[int, int, str, str]
 ) -> tuple[list[str], int, tuple[int, int, str, str] | None]:
-    """The lines inside the item that begins at ``start`` with ``marker``, the index of the line behind it, and the
-    marker of that line if it begins another item at once."""
+    """The lines in the item that begins at ``start`` with ``marker``, the index of the line after it, and the marker of
+    that line if it begins the next item."""
     indentation, column, leader, content = marker
     end = start + 1
     inside: list[str] = []
     if content.strip():
         inside.append(content)
-    else:  # the marker alone: the content begins one column behind it, and at most one blank line below
+    else:  # only a marker: the content begins one column after it, in one of the next two lines
         column = indentation + len(leader) + 1
         while end < len(rows) and not rows[end].strip():
             end += 1
@@ -275,7 +276,7 @@ def _item(
     following, blanks = None, 0
     while end < len(rows):
         row = rows[end]
-        # the line without so many columns of indentation; None when it has fewer and is not blank
+        # The line without so many columns of indent; None if it has fewer and is not blank.
         own = block_token.ListItem.parse_continuation(row, column) if row[0] in " \t\n" else None  # type: ignore[no-untyped-call]
         if own is None:
             following = _marker(row)
@@ -285,11 +286,11 @@ def _item(
                 break
             if _breaks(rows, end, _List) or blanks:
                 break
-            own = row  # it continues the open paragraph
+            own = row  # the line continues the open paragraph
         inside.append(own)
         blanks = blanks + 1 if own == "\n" else 0
         end += 1
-    if blanks and following is None:  # blank lines at the end; as in mistletoe, the last is left to what follows
+    if blanks and following is None:  # as in mistletoe, the last blank line belongs to the next block
         end -= 1
         del inside[-blanks:]
     return inside, end, following
@@ -298,27 +299,28 @@ def _item(
 def _is_no_item(rows: Sequence[str], index: int, leader: str) -> bool:
     """Whether the line at ``index``, which has a list marker, is another block."""
     line = rows[index]
-    # "- - -" is a thematic break. With a pipe the line may be the header of a table.
+    # "- - -" is a thematic break. A line with a pipe may be the header of a table.
     if "|" in line or leader[0] in ".)":
         return _breaks(rows, index, _List)
     return line.count(leader) > 2 and block_token.ThematicBreak.pattern.match(line) is not None
 
 
 class _Boxes:
-    """What is inside quotes and lists only decides where check boxes are. It is read only where one may be."""
+    """State for reading check boxes. The content of quotes and lists is needed only for these, so it is read only if it
+    may have one."""
 
     MAX_LINES = 200_000
-    """Lines read inside quotes and lists; a line at depth three counts three times. No more are read after that."""
+    """The limit for lines that are read in quotes and lists. A line at depth three counts three times."""
 
     left = 0
     absent = False
-    """The page has no check box: nothing inside is read."""
+    """Whether the page has no check box, so that no quote and no list is read."""
 
 
 def _inside(rows: list[str], start_line: int) -> Sequence[Any]:
-    """The blocks of a quote or list item if it may hold a check box, else at most its first paragraph."""
+    """The blocks of a quote or list item if it may have a check box; else at most its first paragraph."""
     if _Boxes.left <= 0 or not any("[" in row and _BOX.search(row) for row in rows):
-        # The first paragraph all the same: an item without a box, in a list that has some, is one of its tasks.
+        # The first paragraph is needed, because in a list with check boxes an item without one is a task, too.
         if not rows or not rows[0].strip() or rows[0][0] in _STARTING:
             return ()
         return ((_Paragraph, list(itertools.takewhile(str.strip, rows)), start_line),)
@@ -327,7 +329,7 @@ def _inside(rows: list[str], start_line: int) -> Sequence[Any]:
 
 
 def _tokenized(rows: list[str], start_line: int = 1) -> list[tuple[Any, Any, int]]:
-    """(kind of block, result of its reader, first line) of each block; (None, level, line) of an ATX heading."""
+    """The blocks as (kind of block, result of its reader, first line), and ATX headings as (None, level, line)."""
     lines = block_tokenizer.FileWrapper(rows, start_line=start_line)  # type: ignore[no-untyped-call]
     blocks: list[tuple[Any, Any, int]] = []
     at, end = 0, len(rows)
@@ -337,7 +339,7 @@ def _tokenized(rows: list[str], start_line: int = 1) -> list[tuple[Any, Any, int
         if first == "\n":
             at += 1
             continue
-        # Here and not by a reader: a page may have half a million headings (benchmarks/hostile.py).
+        # Read here for speed: a page may have half a million headings (benchmarks/hostile.py).
         if first in "# " and (heading := _ATX.match(line)):
             blocks.append((None, len(heading[1]), start_line + at))
             at += 1
@@ -345,7 +347,7 @@ def _tokenized(rows: list[str], start_line: int = 1) -> list[tuple[Any, Any, int
         if first in " \t" and block_token.BlockCode.start(line):  # type: ignore[no-untyped-call]
             kinds: tuple[Any, ...] = (block_token.BlockCode,)
         else:
-            # a line's first character rules out most kinds
+            # The first character of a line excludes most kinds.
             kinds_by_character = _BLOCKS_WITH_TABLE if "|" in line else _BLOCKS
             character = line.lstrip(" ")[0]
             kinds = kinds_by_character.get(character, kinds_by_character["a"])
@@ -373,9 +375,9 @@ _STARTING: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("+.)0123456789", (_List,)),
     **dict.fromkeys("!?=", (_Admonition,)),
 }
-"""The blocks that a line may begin, by its first character behind spaces."""
-# "a" stands for each character that no other kind begins with. Tables only where the line has a pipe, and before
-# paragraphs, which take any line.
+"""The first character of a line after spaces -> the kinds of blocks that it may begin."""
+# "a" stands for all characters that begin only paragraphs. Tables are tried only if the line has a pipe, and before
+# paragraphs, which accept any line.
 _BLOCKS = {"a": (_Paragraph,), "[": (_Reference, _Paragraph)}
 _BLOCKS |= {first: (*kinds, _Paragraph) for first, kinds in _STARTING.items()}
 _BLOCKS_WITH_TABLE = {"a": (_Table, _Paragraph), "[": (_Table, _Reference, _Paragraph)}
@@ -385,7 +387,8 @@ _lock = threading.Lock()
 
 
 def _interrupts(rows: Sequence[str], index: int, but: Any = None) -> bool:
-    """Whether the line at ``index``, not blank, begins a block that may end a paragraph, of any kind but ``but``."""
+    """Whether the line at ``index``, which is not blank, begins a block that may end a paragraph. ``but``: a kind of
+    block that does not count."""
     line = rows[index]
     if line.lstrip(" ")[0] in _STARTING and (kind := _interrupting_kind(line)) is not None and kind is not but:
         return True
@@ -394,7 +397,7 @@ def _interrupts(rows: Sequence[str], index: int, but: Any = None) -> bool:
 
 @lru_cache(maxsize=4096)
 def _interrupting_kind(line: str) -> Any:
-    """The kind of block, tables aside, that this line begins and that may end a paragraph; None for no such block."""
+    """The kind of the block that this line begins, if it may end a paragraph; else None. Tables are not considered."""
     lines = block_tokenizer.FileWrapper([line])  # type: ignore[no-untyped-call]
     for kind in _STARTING[line.lstrip(" ")[0]]:
         if kind is not _Admonition and kind.check_interrupts_paragraph(lines):
@@ -403,14 +406,14 @@ def _interrupting_kind(line: str) -> Any:
 
 
 def _breaks(rows: Sequence[str], index: int, kind: Any) -> bool:
-    """Whether the line at ``index``, which is not blank and not marked as part of it, ends a quote or list item."""
+    """Whether the line at ``index``, which is not blank and has no marker of it, ends a quote or list item."""
     return _interrupts(rows, index, kind) or _is_not_lazy(rows, index)
 
 
 def _is_not_lazy(rows: Sequence[str], index: int) -> bool:
     """Whether no paragraph is open that the line at ``index`` could continue without a marker.
 
-    mistletoe appends any such line: text behind a list that ends in a fence was part of the list.
+    mistletoe does not check this, so text after a list that ends in a fence would be part of the list.
     """
     if index < 1 or rows[index - 1][0].isalpha():
         return False
@@ -420,7 +423,7 @@ def _is_not_lazy(rows: Sequence[str], index: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def _ends_paragraph(line: str) -> bool:
-    """Whether no paragraph is open after ``line``, its quote and list markers left out."""
+    """Whether no paragraph is open after ``line``. Its quote and list markers are ignored."""
     content = _MARKERS.sub("", line, count=1)
     if not content.strip() or _ATX.match(content) or _FENCE.match(content):
         return True
@@ -428,7 +431,7 @@ def _ends_paragraph(line: str) -> bool:
 
 
 def _is_table(rows: Sequence[str], index: int) -> bool:
-    """Whether a table begins at ``index``: a header over a delimiter row."""
+    """Whether a table begins at ``index``, with a header over a delimiter row."""
     if index + 1 >= len(rows):
         return False
     header, delimiter = rows[index], rows[index + 1]
@@ -450,20 +453,20 @@ def _cells(row: str) -> list[str]:
 def block_structure(text: str) -> BlockStructure:
     """The block structure of ``text``, which has no front matter and no byte order mark."""
     rows = _rows(text)
-    without_boxes = _BOX.search(text) is None  # nearly all pages: then quotes and lists are not looked into
+    without_boxes = _BOX.search(text) is None  # as in nearly all pages
     with _lock:
         _Boxes.absent = without_boxes
         try:
             _Boxes.left = _Boxes.MAX_LINES
             blocks = _tokenized(rows)
-        except RecursionError:  # the caller is already deep in the stack: what quotes and lists hold is not read
+        except RecursionError:  # the caller is deep in the stack already, so quotes and lists are not read
             block_token.Paragraph.parse_setext = True
             _Boxes.left = 0
             blocks = _tokenized(rows)
         finally:
             block_token.Paragraph.parse_setext = True
             for cached in (_marker, _interrupting_kind, _ends_paragraph):
-                cached.cache_clear()  # no line outlives its page
+                cached.cache_clear()  # lines of this page are not needed any more
     structure = BlockStructure()
     borders, headings = structure.borders, structure.headings
     for kind, result, line in blocks:
@@ -489,21 +492,21 @@ def block_structure(text: str) -> BlockStructure:
 
 
 def _rows(text: str) -> list[str]:
-    """The lines as mistletoe reads them, one for one: ended by ``\\n``, spaced by blanks and tabs.
+    """The lines in the form for mistletoe: each ends with ``\\n``, and its only spaces are blanks and tabs.
 
-    Form feeds, no-break spaces and the like are letters to CommonMark's block rules, but not to ``str.strip``.
+    Form feeds, no-break spaces and others are letters for CommonMark's rules for blocks, but not for ``str.strip``.
     """
     lines = LINE_END.split(_ODD_SPACE.sub("\ufffd", text))
     if not lines[-1]:
         lines.pop()
-    # The rest of a line that nests too deep is replaced by a letter: the line stays, as text at that depth.
+    # If a line nests too deep, the rest of it is replaced by a letter, so that it is text at this depth.
     if _DEEP.search("\n".join(lines)):
         lines = [deep[0] + "x" if (deep := _DEEP.match(line)) else line for line in lines]
     return [line + "\n" for line in lines]
 
 
 def _boxes(blocks: Sequence[tuple[Any, Any, int]], rows: Sequence[str]) -> list[Box]:
-    """The items, at any depth, of lists in which an item's first paragraph begins with a check box."""
+    """The items, at any depth, of all lists in which some item's first paragraph begins with a check box."""
     boxes: list[Box] = []
     waiting = [block for block in blocks if block[0] in (_List, _Quote)]
     while waiting:
@@ -519,7 +522,7 @@ def _boxes(blocks: Sequence[tuple[Any, Any, int]], rows: Sequence[str]) -> list[
                 paragraph = children[0][1]
                 box = _BOX.match(paragraph[0])
                 while box and line < len(rows) and not _BOX.search(rows[line - 1]):
-                    line += 1  # mistletoe counts from the marker when an item begins on the line after it
+                    line += 1  # the item begins on a line after its marker
                 group.append(Box(line, len(paragraph), box[1] if box else "", group[0].group if group else line))
             if any(item.mark for item in group):
                 boxes += group

@@ -1,7 +1,7 @@
-"""A Markdown page taken apart: headings, breadcrumbs, anchors, spans, break points and check boxes.
+"""Parsing of a Markdown page into sections with breadcrumbs, anchors and spans, blocks, check boxes and its title.
 
-Everything returned is a slice of the source, or an offset into it; Markdown is never rendered. ``parse`` never raises
-and loses no text.
+Results are slices of the source or offsets into it. Markdown is not rendered, no text is lost, and no text raises an
+error.
 """
 
 from __future__ import annotations
@@ -24,27 +24,26 @@ if TYPE_CHECKING:
 BOM = "\ufeff"
 DEFAULTS = ChunkingOptions()
 MAX_HEADINGS = 50_000
-"""Headings of one page. What follows the last of them is text of its section. Each heading is a row of the index, and
-half a million of them fit into a megabyte."""
+"""The limit for the headings of one page, because half a million of them fit into a megabyte, and each is a row of the
+index. Further headings are text of the last section."""
 _FIRST_HEADING = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
-"""A heading of the first level above all other text. Without brackets, its text depends on nothing else."""
+"""An h1 above all other text. It has no brackets, so its title does not depend on definitions in the page."""
 _HTML_H1 = lazy_pattern(r"<h1[\s>]", re.I)
 _HTML_H1_END = lazy_pattern(r"</h1\s*>", re.I)
 _ALTERNATIVE_TEXT = lazy_pattern(r"""\salt=(?:"([^"]*)"|'([^']*)')""", re.I)
 _H1_SIGN = lazy_pattern(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))")
-"""What each heading of the first level has, and some other text, too."""
+"""A mark of an h1, which some other text has, too."""
 
 
 def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
-    """Take the Markdown page ``text`` apart.
+    """Parse a Markdown page. ``text``: the decoded source, with or without a byte order mark. ``options``: have the
+    style of anchors.
 
-    ``text`` is the decoded source, with or without a byte order mark. ``options``: they name the site generator whose
-    anchors the headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence,
-    indented code or HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
-    """
-    from anvil.text.markdown_blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
+    Headings are the top-level headings of CommonMark. In quotes, list items, fences, indented code and HTML blocks
+    there are none. Between blank lines inside ``<details>`` there are headings, as on GitHub."""
+    from anvil.text.markdown_blocks import block_structure  # imported late: mistletoe takes 0.15 s
 
-    text = text.removeprefix(BOM)  # before front matter, which must be the first thing in a file
+    text = text.removeprefix(BOM)  # front matter must be at the start
     metadata, begin = front_matter.split(text)
     first_line = 1 + len(LINE_END.findall(text, 0, begin))
     text = text[begin:]
@@ -64,26 +63,27 @@ def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
 
 
 def leading_title(text: str) -> str | None:
-    """The title of a page without front matter, if it begins with it; None where only :func:`parse` can tell."""
+    """The title of a page that begins with its h1; None if only :func:`parse` can find it. ``text``: without front
+    matter."""
     heading = _FIRST_HEADING.match(text)
     title = _name(heading[1], False, ()).title if heading else ""
     return title if title and title != UNTITLED else None
 
 
 def may_have_h1(text: str) -> bool:
-    """Whether a page without front matter may have a heading of level 1; only :func:`parse` can tell that it has."""
+    """Whether a page may have an h1, which only :func:`parse` can tell. ``text``: without front matter."""
     return _H1_SIGN.search(text) is not None
 
 
 class _Lines(NamedTuple):
-    """The page's text, the offset of each of its lines, and the number of its first line in the source file."""
+    """The text of a page, the offset of each line, and the number of the first line in the source file."""
 
     text: str
     starts: Sequence[int]
     first: int
 
     def slice(self, line: int, count: int) -> str:
-        """``count`` lines from the 1-based ``line`` on, with their line ends."""
+        """``count`` lines from ``line`` on (1-based), with their line ends."""
         after = line - 1 + count
         return self.text[self.starts[line - 1] : self.starts[after] if after < len(self.starts) else None]
 
@@ -92,7 +92,7 @@ def _blocks(structure: BlockStructure, lines: _Lines) -> tuple[Block, ...]:
     size = len(lines.text)
     if not structure.borders:
         return (Block(0, size, False),) if size else ()
-    # The first block begins at 0 and not at its own line, so that blank lines at the start are in a block too.
+    # The first block begins at 0, so that blank lines at the start are in a block, too.
     begins = [0, *(lines.starts[line - 1] for line, _ in structure.borders[1:])]
     atomic = [is_atomic for _, is_atomic in structure.borders]
     return tuple(map(Block, begins, [*begins[1:], size], atomic))
@@ -113,7 +113,8 @@ def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tu
         names.append(name)
     first_lines = [line for line, _, _, _ in headings]
     levels = [level for _, level, _, _ in headings]
-    # Ids that headings ask for are taken before the first slug is made: generators give them to these headings alone.
+    # Ids that headings set are reserved before the first slug is made, because generators give them to no other
+    # heading.
     anchors = Anchors(options.slugs, {name.id for name in names_by_source.values() if name.id})
     ids = [name.id or anchors.claim(name.slug_text) for name in names]
     titles = [name.title or UNTITLED for name in names]
@@ -121,18 +122,18 @@ def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tu
     if not levels or text[: offsets[first_lines[0] - 1]].strip():
         first_lines, levels = [1, *first_lines], [0, *levels]
         titles, ids, paths = [ROOT, *titles], ["", *ids], [ROOT, *paths]
-    first_lines[0] = 1  # blank lines above the first heading belong to it, so that sections cover the whole text
+    first_lines[0] = 1  # blank lines above the first heading belong to its section, so that sections cover the text
     starts = [offsets[line - 1] for line in first_lines]
     start_lines = [line + lines.first - 1 for line in first_lines]
     end_lines = [line - 1 for line in start_lines[1:]] + [lines.first - 1 + len(lines.starts)]
     ends = [*starts[1:], len(text)]
-    # Columns and map, not a loop: a page of empty headings has 50,000 sections (benchmarks/hostile.py).
+    # Columns and map() are faster than a loop: a page of empty headings has 50,000 sections (benchmarks/hostile.py).
     columns = paths, levels, titles, ids, starts, ends, start_lines, end_lines
     return tuple(map(Section, range(len(starts)), *columns))
 
 
 class _Name(NamedTuple):
-    """The title of a heading, the text that generators make its id of, and the id that it asks for or ``""``."""
+    """The title of a heading, the text of which generators make its id, and the id that it sets or ``""``."""
 
     title: str
     slug_text: str
@@ -147,8 +148,8 @@ def _name(source: str, setext: bool, labels: Container[str]) -> _Name:
 
 
 def _title(declared: Any, text: str, sections: Sequence[Section], labels: Container[str]) -> str | None:
-    """The front matter's title if it is text or a number, else the text of the first h1 that has any. Above the first
-    heading of Markdown it can be one of HTML, as in many READMEs."""
+    """The title in the front matter if it is a text or a number; else the text of the first h1 with text, which may be
+    an HTML element above the first heading, as in many READMEs. ``declared``: the value in the front matter."""
     if isinstance(declared, (str, int, float)) and not isinstance(declared, bool) and str(declared).strip():
         return str(declared)
     above = text[: sections[0].end] if sections and not sections[0].heading_level else ""
@@ -157,19 +158,19 @@ def _title(declared: Any, text: str, sections: Sequence[Section], labels: Contai
 
 
 def _html_title(text: str, labels: Container[str]) -> str:
-    """The text of the first ``<h1>``, else the alternative text of its image; empty without one."""
+    """The text of the first ``<h1>`` or the alternative text of its image; empty if there is none."""
     if not _HTML_H1.search(text):
         return ""
-    from anvil.text import visible_text  # which tags are neither code nor in a comment
+    from anvil.text import visible_text
 
-    tags = (span for span in visible_text.spans(text) if span.kind == "block tag")
+    tags = (span for span in visible_text.spans(text) if span.kind == "block tag")  # not in code or comments
     opening = next((span for span in tags if _HTML_H1.match(text, span.start)), None)
     closing = opening and _HTML_H1_END.search(text, opening.end)
     if not opening or not closing:
         return ""
     inside = text[opening.end : closing.start()]
     image = _ALTERNATIVE_TEXT.search(inside)
-    text = visible_text.shown(visible_text.masked(inside))  # without the addresses of a dozen badges
+    text = visible_text.shown(visible_text.masked(inside))  # without the tags of badges
     return plain(text, labels) or (plain(image[1] or image[2] or "") if image else "")
 
 

@@ -1,8 +1,8 @@
 """Query parsing, words as tokens, and the derived terms of a text for the keyword index.
 
-SQLite's tokenizer folds case and diacritics and stems English. It does not split ``camelCase``, it reads a run of
-Chinese, Japanese or Korean as one word, and it stems no Greek or Cyrillic. So derived terms, parts of compounds, pairs
-of characters and beginnings of words, are added to the text and to the query.
+SQLite's tokenizer folds case and diacritics, and stems English. It does not split ``camelCase``, it reads a run of
+Chinese, Japanese or Korean as one word, and it does not stem Greek or Cyrillic. So derived terms are added to the text
+and to the query: parts of compounds, pairs of characters, and beginnings of words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.text.visible_text import MASK
 
 TERMS_VERSION = 2
-"""Increase it when the same text gives other derived terms. Then indexes are built again."""
+"""Increase it if the same text gives other derived terms. Then indexes are built again."""
 STOP = frozenset(
     """
     a an and are as at be but by can do does for from had has have how i if in into is it its me my no not of on or
@@ -27,30 +27,29 @@ STOP = frozenset(
     would you your
     """.split()  # noqa: SIM905 - a list of 69 quoted words is not read
 )
-"""English stop words. A query in Latin script that has other words does not search for them."""
+"""English stop words. A query in Latin script does not search for them, unless it has no other words."""
 
 PART_WEIGHT = 0.5
-"""Weight of a part of a compound word; a word has 1."""
+"""The weight of a part of a compound word; a whole word has 1."""
 PHRASE_WEIGHT = 1.0
-"""Weight of a phrase in quotes; a word has 1."""
+"""The weight of a phrase in quotes; a word has 1."""
 MAX_WORDS = 2000
-"""Different words of a query that are searched, and different runs between spaces that are read."""
+"""So many different words of a query are searched, and so many different runs between spaces are read."""
 MAX_QUERY_CHARACTERS = 32_000
-"""Characters of a query that are read."""
+"""So many characters of a query are read."""
 MAX_LOWERED = 1024
-"""Texts that are kept in lower case: the contents and derived terms of an index whose chunks are all scored each time,
-and more."""
+"""So many texts are cached in lower case. In a small index all chunks are scored for each query, so this has room for
+the contents and derived terms of all."""
 
 BEGINNING_LETTERS = 5
-"""Letters that the inflected forms of a Greek or Cyrillic word are taken to share: words that are cut to five letters
-find about as much as with a stemmer (McNamee, Nicholas and Mayfield 2009, "Addressing morphological variation in
-alphabetic languages")."""
+"""Greek and Cyrillic words are compared by their first five letters. That finds about as much as a stemmer (McNamee,
+Nicholas and Mayfield 2009, "Addressing morphological variation in alphabetic languages")."""
 
 _WORD = lazy_pattern(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
-_ASCII_WORD = lazy_pattern(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
+_ASCII_WORD = lazy_pattern(r"[A-Za-z0-9]+")  # as _WORD for ASCII texts, twice as fast
 _BEYOND_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
 _FOLDED = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
-"""A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
+"""A letter, number or mark outside ASCII. The tokenizer folds it, so a search by ASCII prefixes would miss its word."""
 _RUN = lazy_pattern(f"[{UNSPACED}]+")
 _GREEK = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff]")
 _INFLECTED = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+")
@@ -62,7 +61,7 @@ _ENDING = lazy_pattern(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
 
 Stem = Callable[[str], Sequence[str]]
-"""A word -> its tokens in the keyword index."""
+"""A function from a word to its tokens in the keyword index."""
 
 
 @dataclass(slots=True)
@@ -79,7 +78,8 @@ def words(text: str) -> list[str]:
 
 
 def compound_parts(word: str) -> list[str]:
-    """``optimizeDeps`` -> ``optimize``, ``Deps``; nothing for a word of one part. The word is ASCII."""
+    """The parts of a compound word: ``optimize`` and ``Deps`` of ``optimizeDeps``. There are none for a word of one
+    part. The word is ASCII."""
     if word.isalpha() and word[1:].islower():  # nearly all words
         return []
     parts = _CAMEL.findall(word)
@@ -87,24 +87,25 @@ def compound_parts(word: str) -> list[str]:
 
 
 def pairs(run: str) -> list[str]:
-    """Overlapping pairs of a run of CJK characters, used in place of words; a single character as it is."""
+    """The overlapping pairs of a run of CJK characters, which take the place of words; a single character itself."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def beginning(word: str) -> str | None:
-    """What a Greek or Cyrillic word has in common with its other forms; None for a short word or another script."""
+    """The first letters of a Greek or Cyrillic word, which its inflected forms share; None for short words and other
+    scripts."""
     is_long = len(word) > BEGINNING_LETTERS and not word.isascii() and _INFLECTED.fullmatch(word)
     return word[:BEGINNING_LETTERS].lower() if is_long else None
 
 
 def is_cjk(token: str) -> bool:
-    """Whether a token is of CJK characters, as :func:`pairs` gives them."""
+    """Whether a token has only CJK characters, such as the tokens of :func:`pairs`."""
     return not token.isascii() and _RUN.fullmatch(token) is not None
 
 
 def plain_form(word: str) -> str:
-    """A word in the usual characters: half-width and full-width ones and ligatures are replaced, as NFKC has it, and
-    Greek letters have no accents, since capitals are written without."""
+    """A word in its usual characters. Half-width and full-width characters and ligatures are replaced (NFKC). Greek
+    letters lose their accents, because capitals are written without accents."""
     if word.isascii():
         return word
     compatible = unicodedata.normalize("NFKC", word)
@@ -130,7 +131,7 @@ def derived_terms(text: str) -> str:
             if plain != word:
                 terms.update(map(str.lower, words(plain)))
             terms.update(filter(None, map(beginning, words(plain))))
-    if terms:  # what the text has as a word anyway would only make it count twice
+    if terms:  # words of the text itself would count twice
         terms.difference_update(map(str.lower, whole))
     return " ".join(sorted(terms))
 
@@ -141,7 +142,7 @@ def path_words(path: str) -> str:
 
 
 def _lowered(text: str) -> str | None:
-    """A text in lower case, to search by ASCII prefix; None where that would miss words."""
+    """A text in lower case, for a search by ASCII prefixes; None if that would miss words."""
     is_folded = not text.isascii() and any(map(_FOLDED.search, _BEYOND_ASCII.findall(text)))
     return None if is_folded else text.lower()
 
@@ -152,56 +153,56 @@ def bounded(query: str) -> str:
 
 
 def parse_query(text: str, stem: Stem) -> Query:
-    """Parse a query in plain words, with or without ``"quoted phrases"`` and identifiers.
+    """Parse a query of words, ``"quoted phrases"`` and identifiers.
 
-    Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` give their words, and a phrase of
-    these words. Text after ``MAX_QUERY_CHARACTERS`` characters or ``MAX_WORDS`` words is not read.
-    """
-    # Decomposed Hangul is not in the ranges of CJK. An expression of FTS5 ends at a NUL.
+    Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` give their words, and also a phrase
+    of these words. The text after ``MAX_QUERY_CHARACTERS`` characters or ``MAX_WORDS`` words is not read."""
+    # NFC, because decomposed Hangul is not in the ranges of CJK. An expression of FTS5 would end at a NUL.
     text = unicodedata.normalize("NFC", bounded(text)).replace("\0", " ")
     query = Query()
-    # In a question in another script, "this" or "for" is a name of code.
-    stopped = query if is_unread(text, ("LATIN",)) else Query()
+    # In a query in another script, "this" or "for" is a name in code, so it is no stop word.
+    stop_words = query if is_unread(text, ("LATIN",)) else Query()
     for quoted in islice(_QUOTED.findall(text), MAX_WORDS):
         if len(inside := words(quoted)) > 1:
             query.phrases[" ".join(inside)] = PHRASE_WEIGHT
     runs = list(dict.fromkeys(text.split()))[:MAX_WORDS]
     for run in runs:
         for word in words(run):
-            _add_word(query, stopped, word, stem)
-        for called, marked in _CODE_NAME.findall(run):  # such as at() and `with`, which are no stop words then
-            _add(query, called or marked, 1.0, stem)
+            _add_word(query, stop_words, word, stem)
+        for function, quoted in _CODE_NAME.findall(run):  # at() and `with` are no stop words
+            _add(query, function or quoted, 1.0, stem)
         core = run.strip(_AROUND)
         joined = words(core)
-        # Words that stand together without a space are one name. An address is none, and CJK has no spaces at all.
+        # Words without a space between them are one name, except in an address, and in CJK, which has no spaces.
         if 1 < len(joined) <= 8 and "://" not in core and not _RUN.search(core):
-            query.phrases.setdefault(" ".join(joined), PHRASE_WEIGHT / len(runs))  # in a long question it counts less
+            query.phrases.setdefault(" ".join(joined), PHRASE_WEIGHT / len(runs))  # it counts less in a long query
     if not query.terms:  # such as "to be or not to be"
-        query.terms = stopped.terms
+        query.terms = stop_words.terms
     return query
 
 
 def qualified_name(text: str) -> str | None:
-    """The name that a query consists of, such as ``asyncio.TaskGroup`` or ``Session.get()``; None for other queries."""
+    """The name in a query that is only a name, such as ``asyncio.TaskGroup`` or ``Session.get()``; None for others."""
     match = _QUALIFIED.fullmatch(text.strip().strip("`"))
     return match[1] if match else None
 
 
-def _add_word(query: Query, stopped: Query, word: str, stem: Stem) -> None:
-    """Add a word, its parts and its plain form; a stop word is added to ``stopped``."""
-    # A half-width form or ligature is a way to type a word; the accents of Greek are its spelling, so both are asked.
+def _add_word(query: Query, stop_words: Query, word: str, stem: Stem) -> None:
+    """Add a word, its parts and its plain form. A stop word is added to ``stop_words``."""
+    # Half-width forms and ligatures are only ways to type a word. Greek accents belong to its spelling, so the word is
+    # searched with and without them.
     typed = unicodedata.normalize("NFKC", word)
     for form in dict.fromkeys((typed, plain_form(typed))):
         for part in words(form):
-            _add_parts(query, stopped, part, stem, 1.0 if form == typed else PART_WEIGHT)
+            _add_parts(query, stop_words, part, stem, 1.0 if form == typed else PART_WEIGHT)
 
 
-def _add_parts(query: Query, stopped: Query, word: str, stem: Stem, weight: float) -> None:
+def _add_parts(query: Query, stop_words: Query, word: str, stem: Stem, weight: float) -> None:
     for cjk in _RUN.findall(word):
         for pair in pairs(cjk):
             _add(query, pair, weight, stem)
     for plain in _RUN.sub(" ", word).split():
-        _add(stopped if plain.lower() in STOP else query, plain, weight, stem)
+        _add(stop_words if plain.lower() in STOP else query, plain, weight, stem)
         if start := beginning(plain_form(plain)):
             _add(query, start, weight, stem)
         for part in compound_parts(plain) if plain.isascii() else ():
@@ -218,7 +219,7 @@ def _add(query: Query, word: str, weight: float, stem: Stem) -> None:
 
 
 def literal(text: str) -> str:
-    """A word or phrase as an FTS5 string, so that none of its characters is syntax."""
+    """A word or phrase as an FTS5 string, in which no character is syntax."""
     return '"' + text.replace('"', '""') + '"'
 
 
@@ -228,24 +229,24 @@ def any_of(texts: Iterable[str]) -> str:
 
 
 class Stemmer:
-    """Words to tokens, with a cache. A query and a text give equal tokens."""
+    """Turns words into tokens, with a cache. Equal words of a query and a text have equal tokens."""
 
     def __init__(self, tokenize: Callable[[bytes], list[str]]) -> None:
-        """``tokenize``: that of the keyword index, :func:`anvil.index_file.fts_table.tokenizer`."""
+        """``tokenize``: the tokenizer of the keyword index, :func:`anvil.index_file.fts_table.tokenizer`."""
         self._tokenize = tokenize
         self._token_of: dict[str, str] = {}
         self.heading_counts = lru_cache(maxsize=8192)(self._heading_counts)
-        """Token -> number of times in a title or breadcrumb, with a cache, because each query scores them. The parts of
-        a compound word count too, so ``TableOfContents`` is a heading with "table" and "contents"."""
+        """Token -> count in a title or breadcrumb. Cached, because each query scores them. The parts of compound words
+        count, too, so ``TableOfContents`` is a heading with "table" and "contents"."""
         self._lowered = lru_cache(MAX_LOWERED)(_lowered)
 
     def __call__(self, text: str) -> list[str]:
-        """The tokens of a text; of a word, mostly one."""
-        # A question may hold half of a surrogate pair, which UTF-8 cannot encode.
+        """The tokens of a text. A word has mostly one token."""
+        # A query may have half of a surrogate pair, which UTF-8 cannot encode.
         return self._tokenize(text.encode("utf-8", "replace"))
 
     def counts(self, text: str) -> dict[str, int]:
-        """Token -> number of times in ``text``."""
+        """Token -> count in ``text``."""
         return self._counted(words(text.lower()))
 
     def _heading_counts(self, text: str) -> dict[str, int]:
@@ -254,23 +255,23 @@ class Stemmer:
         return self._counted([word.lower() for word in (*heading_words, *parts)])
 
     def counter(self, tokens: Collection[str]) -> Callable[[str], dict[str, int]]:
-        """A faster ``counts`` for these tokens only: words that cannot give one of them are skipped.
+        """A faster :meth:`counts` for these tokens only. Words that cannot have one of them are skipped.
 
-        Porter's rules cut endings and change at most the last letter of the rest (``filing`` -> ``file``, ``policy`` ->
+        Porter's rules cut endings, and change at most the last remaining letter (``filing`` -> ``file``, ``policy`` ->
         ``polici``). So a word begins with its token without the last letter.
         """
         if not all(token.isascii() and token.isalnum() for token in tokens):
             return self.counts  # diacritics are folded, so a word need not begin with the letters of its token
         starts = {token[:-1] or token for token in tokens}
-        # A start that begins with another one is covered by it, and its words would be counted twice.
+        # A start that begins with another start is left out, because its words would be counted twice.
         shortest = sorted(
             start for start in starts if not any(start != other and start.startswith(other) for other in starts)
         )
-        # The check for the word's first letter is behind it: a pattern that begins with plain letters is much faster.
+        # The check for the start of a word comes after its letters: a pattern that begins with letters is much faster.
         patterns = [(start, re.compile(f"{start}(?<![a-z0-9]{start})[a-z0-9]*")) for start in shortest]
 
         def counts(text: str) -> dict[str, int]:
-            if not text:  # every second section has no derived terms
+            if not text:  # such as the derived terms of every second section
                 return {}
             lowered = self._lowered(text)
             if lowered is None:
@@ -285,12 +286,12 @@ class Stemmer:
         token_of = self._token_of
         new = list(set(occurrences).difference(token_of))
         if new:
-            tokens = self("\n".join(new))  # one call, because a call costs as much as many words
-            if len(tokens) != len(new):  # the tokenizer splits some word, so the two lists do not pair up
+            tokens = self("\n".join(new))  # one call, because a call takes as long as many words
+            if len(tokens) != len(new):  # the tokenizer splits a word, so the lists do not match
                 tokens = [next(iter(self(word)), "") for word in new]
             token_of.update(zip(new, tokens, strict=True))
         counts: dict[str, int] = {}
-        for word in occurrences:  # mostly a few words, for which collections.Counter is slower
+        for word in occurrences:  # collections.Counter is slower for a few words
             token = token_of[word]
             counts[token] = counts.get(token, 0) + 1
         return counts

@@ -1,13 +1,13 @@
-"""The sections of a page in two forms: which anchors they have in its HTML, and which lines in its source.
+"""Anchors and source lines of sections: the anchors are those of the page's HTML, the lines those of its source file.
 
-The sections of the Markdown and the headings of the HTML have the same order, but neither has all of the other's:
-headings inside admonitions or lists are not sections, a line that looks like a heading may be none in the HTML, and
-icons, links or macros change the text of a heading. They are matched like two versions of a text. A section without a
-heading gets the anchor of the section around it.
+Anchors: the sections of the Markdown and the headings of the HTML have the same order, but the one can lack some of the
+other. Headings inside admonitions or lists are not sections, a line that looks like a heading may be none in the HTML,
+and icons, links or macros change the text of a heading. So they are matched like two versions of a text. A section
+without a heading in the HTML gets the anchor of the section around it.
 
-A page of HTML has other lines than its source. Its headings are found in the source by their text or anchor, in
-order. A section whose heading is not there, and a part of a long section, is found by lines of its text. What is found
-nowhere, such as the documentation that a generator reads from code, has no line.
+Lines: a page of HTML has other lines than its source. Its headings are found in the source by their text or anchor, in
+order. A section without a heading in the source, and a part of a long section, is found by lines of its text. A section
+that is not found has no lines, such as documentation that a generator reads from code.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from anvil.text.headings import parents
 from anvil.values import PAGE_ENDINGS, Chunk, ParsedPage, Section
 
 MIN_SIMILARITY = 0.5
-"""Texts that share less than this (difflib's ratio) are not the same heading."""
+"""Texts with a lower similarity (difflib's ratio) are not the same heading."""
 MAX_COMPARED_PAIRS = 4_000
-"""Pairs weighed within one gap; a larger gap is only matched by equal texts."""
+"""The largest number of pairs between two matches that are compared for similarity."""
 _ICON = lazy_pattern(r":[a-z0-9_+-]+:")
 
 
 class Heading(NamedTuple):
-    """A heading as a page shows it: its level, its element's id (``""`` without one), and its text."""
+    """A heading of an HTML page: its level, the id of its element or ``""``, and its text."""
 
     level: int
     id: str
@@ -44,19 +44,21 @@ class Heading(NamedTuple):
 
 
 def with_anchors(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> ParsedPage:
-    """``page`` with the anchors that the headings of its HTML (level, id, text) have, in the order of that HTML."""
+    """``page`` with the anchors of its HTML. ``rendered``: (level, id, text) of each heading of the HTML, in order."""
     in_source = [section for section in page.sections if section.heading_level]
     headings = _pairs(in_source, [Heading(*values) for values in rendered])
     sections: list[Section] = []
-    for section, parent in zip(page.sections, parents(each.heading_level for each in page.sections), strict=True):
+    levels = [section.heading_level for section in page.sections]
+    for section, parent in zip(page.sections, parents(levels), strict=True):
         heading = headings.get(section.ordinal)
-        around = sections[parent].anchor if parent >= 0 else ""
-        sections.append(section._replace(anchor=heading.id if heading and heading.id else around))
+        parent_anchor = sections[parent].anchor if parent >= 0 else ""
+        sections.append(section._replace(anchor=heading.id if heading and heading.id else parent_anchor))
     return replace(page, sections=tuple(sections))
 
 
 def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int, Heading]:
-    """Section ordinal -> its heading: in order on both sides, equal ones first, then alike ones between these."""
+    """Ordinal of a section -> its heading. Pairs have the same order on both sides. Equal texts are matched first, then
+    similar ones between them."""
     indexes: dict[tuple[int, str], list[int]] = {}
     for index, heading in enumerate(rendered):
         indexes.setdefault((heading.level, bare(heading.text)), []).append(index)
@@ -71,30 +73,31 @@ def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int
     for next_row, next_column in (*_heaviest(equal), (len(sections), len(rendered))):
         between = rendered[column:next_column]
         if (next_row - row) * len(between) <= MAX_COMPARED_PAIRS:
-            alike = [
-                {at: weight for at, each in enumerate(between, column) if (weight := _alike(section, each))}
+            similar = [
+                {at: weight for at, heading in enumerate(between, column) if (weight := _similarity(section, heading))}
                 for section in sections[row:next_row]
             ]
-            pairs += [(row + at, index) for at, index in _heaviest(alike)]
+            pairs += [(row + at, index) for at, index in _heaviest(similar)]
         pairs.append((next_row, next_column))
         row, column = next_row + 1, next_column + 1
     return {sections[at].ordinal: rendered[index] for at, index in pairs[:-1]}
 
 
 def _near(candidates: Sequence[int], count: int) -> Sequence[int]:
-    """Of candidates with one text those that may be the one with ``count`` of it before."""
+    """The candidates with equal text that are near the one with the number ``count``, from 0."""
     return candidates[max(0, count - MAX_SHIFT) : count + MAX_SHIFT + 1]
 
 
 def _heaviest(pairs_of: Iterable[Mapping[int, float]]) -> list[tuple[int, int]]:
-    """The pairs, in order on both sides, that weigh most together. ``pairs_of``: of each on the left, index on the
-    right -> weight."""
-    # The heaviest increasing subsequence. best[n] is the heaviest chain that ends at frontier[n]; both ascend, because
-    # a chain that ends further down and weighs no more is dropped.
+    """The pairs with the highest sum of weights that have the same order on both sides. ``pairs_of``: for each item on
+    the left, index on the right -> weight."""
+    # The heaviest increasing subsequence. best[n] is the heaviest chain that ends at frontier[n]. Both lists ascend,
+    # because a chain that ends later and is not heavier is dropped.
     frontier: list[int] = []
     best: list[_Link] = []
     for left, pairs in enumerate(pairs_of):
-        for right, weight in sorted(pairs.items(), reverse=True):  # from the last up: none must follow itself
+        # Backwards, so that no pair of this item follows another one of it.
+        for right, weight in sorted(pairs.items(), reverse=True):
             at = bisect_left(frontier, right)
             before = best[at - 1] if at else None
             link = _Link(weight + (before.weight if before else 0.0), left, right, before)
@@ -113,16 +116,17 @@ def _heaviest(pairs_of: Iterable[Mapping[int, float]]) -> list[tuple[int, int]]:
 
 
 def bare(text: str) -> str:
-    """Letters and digits alone: marks, icons and typographic signs differ between a source and its page."""
+    """Only the letters and digits of a text, because marks, icons and typographic signs differ between source and
+    page."""
     return "".join(c for c in unicodedata.normalize("NFKC", _ICON.sub("", text)).casefold() if c.isalnum())
 
 
-def _alike(section: Section, heading: Heading) -> float:
-    """The similarity of two headings, 0 to 2: by id, text and level."""
+def _similarity(section: Section, heading: Heading) -> float:
+    """The similarity of two headings by id, text and level, from 0 to 2."""
     if section.anchor and section.anchor == heading.id:
         return 2.0
     matcher = SequenceMatcher(None, bare(section.title), bare(heading.text), autojunk=False)
-    # The first two are upper bounds of the third, and cost little.
+    # The first two ratios are quick, and upper bounds of the third.
     if any(ratio() < MIN_SIMILARITY for ratio in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)):
         return 0.0
     return matcher.ratio() + (0.5 if section.heading_level == heading.level else 0.0)
@@ -133,17 +137,17 @@ def _alike(section: Section, heading: Heading) -> float:
 MAX_LINE_CHARACTERS = 2_000
 """Longer lines are no headings."""
 MAX_WORDS_CHARACTERS = 2_000
-"""Characters of a section in which its first words are looked for."""
+"""The first words of a section are taken from so many characters."""
 MIN_LINE_LETTERS = 12
-"""Letters and digits of a line by which text is found: a shorter one may stand anywhere."""
+"""Text is found by lines with so many letters and digits. A shorter line may occur anywhere."""
 MAX_SHIFT = 50
-"""How far apart, in their own order, two headings of one text are that may be the same."""
+"""Of headings with equal text, the number in the source and the number in the page may differ by so much."""
 MAX_COMPARED_CHARACTERS = 50_000_000
-"""Of a page, in all comparisons of lines with text."""
+"""The limit for comparing the lines of a page with text: the sum of lines times characters."""
 _WORDS_COMPARED = 40
 _LINES_COMPARED = 30
 _EXACT, _NAMED = 1.0, 0.75
-"""How much a heading of the same text weighs, and one of the same name, anchor or front matter."""
+"""The weight of a pair with the same text, and of a pair with the same name, anchor or title in the front matter."""
 
 _MARKDOWN = (*PAGE_ENDINGS, ".mdoc", ".qmd", ".ipynb")
 _ATX = lazy_pattern(r"[\s>]*#{1,6}[ \t]+(\S.*)")
@@ -161,9 +165,9 @@ _ID = lazy_pattern(r"[{\s]#([\w.:-]+)[^{}]*\}\s*$|<a\s[^>]*\b(?:id|name)=[\"']?(
 _NO_TEXT = lazy_pattern(r"\{\{.*?\}\}|\{[^{}]*\}\s*$|<[^>]+>|\]\([^)]*\)|\]\[[^\]]*\]|:[\w:+-]+:(?=`)|\s<[^>`]*>(?=`)")
 
 
-class _Place(NamedTuple):
-    """A line of the source that looks like a heading: its index, how sure that is, and the letters by which a section
-    may know it: its text, and its id where the source names one."""
+class _HeadingLine(NamedTuple):
+    """A line of the source that looks like a heading: its index, its weight, and the letters by which a section is
+    matched with it, which are those of its text and of its id, if the source has one."""
 
     line: int
     weight: float
@@ -171,7 +175,7 @@ class _Place(NamedTuple):
 
 
 class _Link(NamedTuple):
-    """A pair at the end of a chain, and the chain before it. ``weight``: of all."""
+    """A pair at the end of a chain, and the chain before it. ``weight``: the sum for the whole chain."""
 
     weight: float
     left: int
@@ -182,8 +186,8 @@ class _Link(NamedTuple):
 def with_lines(
     page: ParsedPage, chunks: Sequence[Chunk], source: str, path: str
 ) -> tuple[ParsedPage, tuple[Chunk, ...]]:
-    """A page and its chunks with the lines that they have in ``source``, the text of the file ``path``; without lines
-    where that is empty."""
+    """A page and its chunks with their lines in ``source``, the text of the file ``path``. If that is empty, they have
+    no lines."""
     finder = _Finder(page, source, path)
     spans = finder.spans()
     sections = tuple(
@@ -194,7 +198,7 @@ def with_lines(
 
 
 def _chunks(finder: _Finder, sections: Sequence[Section], chunks: Sequence[Chunk]) -> Iterator[Chunk]:
-    """The chunks, each with the lines of its sections; of a part of one, with the lines of that part."""
+    """The chunks, each with the lines of its sections, or of its part of a section."""
     first = 0
     for chunk in chunks:
         while first + 1 < len(sections) and sections[first].end <= chunk.start:
@@ -202,11 +206,12 @@ def _chunks(finder: _Finder, sections: Sequence[Section], chunks: Sequence[Chunk
         last = first
         while last + 1 < len(sections) and sections[last + 1].start < chunk.end:
             last += 1
-        spans = [(each.start_line, each.end_line) for each in sections[first : last + 1]]
+        spans = [(section.start_line, section.end_line) for section in sections[first : last + 1]]
         begin = min((start for start, _ in spans if start is not None), default=None)
         end = max((stop for _, stop in spans if stop is not None), default=None)
         if begin and end and (sections[first].start < chunk.start or sections[last].end > chunk.end):
-            # A border of the chunk that is one of a section has that section's line, which is surer than found text.
+            # If the chunk begins or ends with a section, the section's line is used: it is surer than lines of the
+            # text.
             part_begin, part_end = finder.part(chunk.content, begin, end)
             begin = begin if sections[first].start >= chunk.start else part_begin
             end = end if sections[last].end <= chunk.end else part_end
@@ -214,6 +219,8 @@ def _chunks(finder: _Finder, sections: Sequence[Section], chunks: Sequence[Chunk
 
 
 class _Finder:
+    """Finds the lines of a page's sections in its source."""
+
     def __init__(self, page: ParsedPage, source: str, path: str) -> None:
         self._page = page
         self._lines = LINE_END.split(source)
@@ -221,19 +228,19 @@ class _Finder:
             self._lines.pop()
         self._letters = [bare(line) if len(line) <= MAX_LINE_CHARACTERS else "" for line in self._lines]
         self._begin = len(LINE_END.findall(source[: front_matter.end(source)]))
-        self._places = list(_places(self._lines, self._begin, path.lower())) if source else []
+        self._headings = list(_heading_lines(self._lines, self._begin, path.lower())) if source else []
         self._room = MAX_COMPARED_CHARACTERS
 
     def spans(self) -> list[tuple[int, int] | None]:
-        """The first and last line of each section."""
-        if not self._places and not any(self._letters):
+        """The first and last line of each section; None for a section that is not found."""
+        if not self._headings and not any(self._letters):
             return [None] * len(self._page.sections)
         starts: list[int | None] = [None] * len(self._page.sections)
         for ordinal, number in self._chain():
-            starts[ordinal] = self._places[number].line
-        self._add_found_by_text(starts)
+            starts[ordinal] = self._headings[number].line
+        self._add_by_text(starts)
         spans: list[tuple[int, int] | None] = []
-        end = len(self._lines)  # backwards: a section ends where the next one begins that has a line at all
+        end = len(self._lines)  # backwards, because a section ends before the next section that has a line
         for section, start in zip(reversed(self._page.sections), reversed(starts), strict=True):
             if start is None:
                 spans.append(None)
@@ -243,15 +250,16 @@ class _Finder:
         return spans[::-1]
 
     def part(self, text: str, begin: int, end: int) -> tuple[int, int]:
-        """The lines of a part of a section whose lines are these."""
-        lines = self._found(bare(text), "", begin - 1, end)
+        """The first and last line of ``text``, a part of a section with the lines ``begin`` to ``end``."""
+        lines = self._lines_of(bare(text), "", begin - 1, end)
         return (lines[0] + 1, lines[-1] + 1) if lines else (begin, end)
 
     def _last(self, section: Section, start: int, end: int) -> int:
-        """The last line of a section that begins at ``start`` and ends before ``end``.
+        """The index of the last line of a section that begins at ``start`` and ends before ``end``.
 
-        Blank lines at the end count only where its text has the lines of the file. Only such a section has as many
-        lines as its text, by which it is known that each line is that line of the file.
+        Blank lines at the end count only if the section has the same lines as the file. Readers of an index rely on
+        this: if a section has as many lines as its text, each line of the text is that line of the file. So another
+        section must not have this number of lines by chance.
         """
         own = LINE_END.split(self._page.text[section.start : section.end])
         own = own[:-1] if not own[-1] else own
@@ -260,17 +268,18 @@ class _Finder:
         limit = end
         while end - 1 > start and not self._lines[end - 1].strip():
             end -= 1
-        if end - start == len(own):  # by chance: its lines are not those of the file
+        if end - start == len(own):  # by chance
             end += 1 if end < limit else -1 if end - 1 > start else 0
         return end - 1
 
     # --- by headings ---------------------------------------------------------------------------------------
 
     def _chain(self) -> list[tuple[int, int]]:
-        """Sections and the places of their headings, in order on both sides, that weigh most together."""
+        """(number of a section, number of its heading line), in the same order on both sides, with the highest sum of
+        weights."""
         by_key: dict[str, list[int]] = {}
-        for number, candidate in enumerate(self._places):
-            for key in candidate.keys:
+        for number, heading in enumerate(self._headings):
+            for key in heading.keys:
                 by_key.setdefault(key, []).append(number)
         keys = [_keys(section) for section in self._page.sections]
         uses = Counter(names[0] for names in keys if names)
@@ -280,30 +289,30 @@ class _Finder:
             pairs: dict[int, float] = {}
             for rank, name in enumerate(names):
                 candidates = by_key.get(name, [])
-                for place in _near(candidates, earlier[name]):
-                    weight = self._places[place].weight * (_NAMED if rank else _EXACT)
-                    if len(candidates) > 1 or uses[name] > 1:  # the text decides between equal headings
-                        weight += 0.5 * self._alike(number, place)
-                    pairs[place] = max(weight, pairs.get(place, 0.0))
+                for candidate in _near(candidates, earlier[name]):
+                    weight = self._headings[candidate].weight * (_NAMED if rank else _EXACT)
+                    if len(candidates) > 1 or uses[name] > 1:  # the text below decides between equal headings
+                        weight += 0.5 * self._shared_words(number, candidate)
+                    pairs[candidate] = max(weight, pairs.get(candidate, 0.0))
             earlier.update(names[:1])
             pairs_of.append(pairs)
         return _heaviest(pairs_of)
 
-    def _alike(self, number: int, place: int) -> float:
-        """The share of a section's first words that stand after a heading of the source."""
+    def _shared_words(self, number: int, heading: int) -> float:
+        """The share of a section's first words that are below a heading line of the source."""
         section = self._page.sections[number]
         end = min(section.end, section.start + MAX_WORDS_CHARACTERS)
-        words = self._page.text[section.start : end].partition("\n")[2].split()  # those of the heading are equal anyway
+        words = self._page.text[section.start : end].partition("\n")[2].split()  # without the heading, which is equal
         letters = [key for word in words[:_WORDS_COMPARED] if (key := bare(word))]
-        first = self._places[place].line + 1
-        last = self._places[place + 1].line if place + 1 < len(self._places) else len(self._lines)
-        around = "\n".join(self._letters[first : min(last, first + _LINES_COMPARED)])
-        return sum(word in around for word in letters) / len(letters) if letters else 0.0
+        first = self._headings[heading].line + 1
+        last = self._headings[heading + 1].line if heading + 1 < len(self._headings) else len(self._lines)
+        below = "\n".join(self._letters[first : min(last, first + _LINES_COMPARED)])
+        return sum(word in below for word in letters) / len(letters) if letters else 0.0
 
     # --- by text -------------------------------------------------------------------------------------------
 
-    def _add_found_by_text(self, starts: list[int | None]) -> None:
-        """Find sections without a heading in the source between those that have one."""
+    def _add_by_text(self, starts: list[int | None]) -> None:
+        """Add the start of sections without a heading in the source: they are searched between those with a heading."""
         ends: list[int] = []
         end = len(self._lines)
         for start in reversed(starts):
@@ -315,12 +324,12 @@ class _Finder:
             own = bare(self._page.text[section.start : section.end])
             if start is not None:
                 begin, above = start + 1, own
-            elif lines := self._found(own, above, begin, ends[section.ordinal]):
+            elif lines := self._lines_of(own, above, begin, ends[section.ordinal]):
                 starts[section.ordinal] = lines[0]
                 begin, above = lines[-1] + 1, own
 
-    def _found(self, text: str, above: str, begin: int, end: int) -> list[int]:
-        """The lines between two that stand in a text, and not in the one above it."""
+    def _lines_of(self, text: str, above: str, begin: int, end: int) -> list[int]:
+        """The lines from ``begin`` to ``end`` that are in a text, and not in the text above it."""
         self._room -= (end - begin) * len(text)
         if self._room < 0:
             return []
@@ -332,31 +341,31 @@ class _Finder:
 
 
 def _keys(section: Section) -> list[str]:
-    """The letters of a heading, and names that it may have in the source instead."""
+    """The letters of a heading, and of other names that it may have in the source."""
     if not section.heading_level:
         return []
     names = [section.title, section.anchor]
-    if " " not in section.title:  # ``package.module.Class`` is often documented under its last name
+    if " " not in section.title:  # ``package.module.Class`` often has only its last name in the source
         names.append(section.title.rpartition(".")[2])
     return list(dict.fromkeys(letters for name in names if (letters := bare(name))))
 
 
-def _places(lines: Sequence[str], begin: int, path: str) -> Iterator[_Place]:
-    """The lines that look like headings, and those that name a part of an API."""
+def _heading_lines(lines: Sequence[str], begin: int, path: str) -> Iterator[_HeadingLine]:
+    """The lines that look like headings, and the directives for parts of an API."""
     markdown, cells = path.endswith(_MARKDOWN), path.endswith(".ipynb")
     pattern = _ATX if markdown else _ASCIIDOC if path.endswith(".adoc") else _ORG if path.endswith(".org") else None
     fence = ""
     for number, line in enumerate(lines):
         if len(line) > MAX_LINE_CHARACTERS:
             continue
-        if number < begin:  # in the front matter: the title of the page is its first heading
+        if number < begin:  # in the front matter, where the title of the page can be its first heading
             if title := _TITLE.fullmatch(line):
-                yield _Place(number, _NAMED, _letters(title[1]))
+                yield _HeadingLine(number, _NAMED, _letters(title[1]))
             continue
-        if cells and (cell := _CELL.fullmatch(line)):  # a line of Markdown is a JSON string in a notebook
+        if cells and (cell := _CELL.fullmatch(line)):  # in a notebook, a line of Markdown is a JSON string
             line = cell[1]
-        if named := _DIRECTIVE.match(line):
-            yield _Place(number, _NAMED, frozenset((bare(named[1]),)))
+        if directive := _DIRECTIVE.match(line):
+            yield _HeadingLine(number, _NAMED, frozenset((bare(directive[1]),)))
         if markdown and (mark := _FENCE.match(line)):
             if not fence:
                 fence = mark[1]
@@ -369,13 +378,14 @@ def _places(lines: Sequence[str], begin: int, path: str) -> Iterator[_Place]:
         heading = heading or (_TAG.search(line) if "<" in line else None)
         following = lines[number + 1] if number + 1 < len(lines) else ""
         if heading:
-            named = _ID.search(line)
-            yield _Place(number, _EXACT, _letters(heading[1]) | ({bare(named[1] or named[2])} if named else set()))
+            own_id = _ID.search(line)
+            id_letters = {bare(own_id[1] or own_id[2])} if own_id else set()
+            yield _HeadingLine(number, _EXACT, _letters(heading[1]) | id_letters)
         elif line.strip() and _RULER.fullmatch(following) and not _RULER.fullmatch(line):
-            yield _Place(number, _EXACT, _letters(line))
+            yield _HeadingLine(number, _EXACT, _letters(line))
 
 
 def _letters(heading: str) -> frozenset[str]:
-    """The letters of a heading as a page shows it: without tags, but for those in code."""
+    """The letters of a heading, once as a page shows it, without tags outside of code, and once with them."""
     without = html.unescape(_NO_TEXT.sub(" ", heading))
     return frozenset((bare(without), bare(html.unescape(heading))))

@@ -1,8 +1,7 @@
-"""The text of a Markdown page that readers see: without comments, tags, styles, scripts, drawings, definitions, imports
-of MDX and ends of shortcodes.
+"""The visible text of a Markdown page, without comments, tags, styles, scripts, drawings, definitions and MDX imports.
 
-It takes one pass, linear time, and raises for no text. Code is not changed. Hidden characters are masked one by one,
-and line ends are kept, so offsets and line numbers stay those of the source.
+It is found in one pass, in linear time, and no text raises an error. Code is not changed. Each hidden character is
+replaced by a mask, and line ends are kept, so offsets and line numbers stay those of the source.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from anvil.formats.characters import LINE_END
 from anvil.formats.patterns import lazy_pattern
 from anvil.values import Block, ParsedPage
 
-# Control characters, because hardly any text has them. One that a text does have comes back: see :func:`taken`.
+# Control characters, because hardly any text has them. If a text has one, :func:`restored` gives it back.
 MASK = "\x7f"
-"""In place of a hidden character. For tokenizers it is not part of a word."""
+"""Replaces a hidden character. For tokenizers it is not part of a word."""
 GAP = "\x1f"
-"""In place of a hidden character where readers see a space or a line break, as between two cells of a table."""
+"""Replaces a hidden character at which readers see a space or a line break, such as between two cells of a table."""
 
 _MASKS = lazy_pattern(f"[{MASK}{GAP}]")
 _HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
 _TAG_INDENT = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*", re.M)
 _NOT_LINE_END = lazy_pattern(r"[^\r\n]")
 _SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*|\{\{[%<] */|(?m:^import[ \t])")
-"""Without one of these, nothing is hidden."""
+"""A text without a match has no hidden characters."""
 _FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
 _FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
 _MARKER = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+|[ \t]*(?:!!!|\?\?\?|===|:[ \t]|\[\^[^\]\s]+\]:)")
@@ -42,34 +41,35 @@ _IMPORT = lazy_pattern(
     r"""import(?:[ \t]*(?=["'][./@])|[^"'`<>;.{}\r\n]*(?:[ \t]|\{[^"'`<>;.{}]{0,1000}\}[ \t]*)from[ \t]*)"""
     r"""(["'])[^"'\r\n]+\1[ \t]*;?[ \t]*(?=[\r\n]|\Z)"""
 )
-"""The import of a module, as MDX has it between paragraphs; not Go's ``import "fmt"`` in a shortcode for code. With
+"""The import of a module between paragraphs of MDX, but not Go's ``import "fmt"`` in a shortcode for code. With
 ``site`` it is text."""
-_SHORTCODE_END = r"\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}"  # of Hugo; its beginning may have a title that readers see
+# Of Hugo; the begin is not hidden, because it may have a title.
+_SHORTCODE_END = r"\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}"
 _INLINE = lazy_pattern(rf"\\.|`+|<!--|{_SHORTCODE_END}|(?<!\{{\{{)</?[A-Za-z]|\{{\{{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
-_SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"  # other entities stand for a character that readers see
+_SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"  # other entities are visible characters
 _SITE_INLINE = lazy_pattern(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
 _SITE_BLOCK = lazy_pattern(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
 _OPTION = lazy_pattern(r"[\w-]+=(?=[\"'])")
 _TICKS = lazy_pattern("`+")
 _NEXT_BLOCK = r"[ \t>]*(?:[\r\n|]|~{3}|#{1,6}[ \t]|(?:[-*+]|\d{1,9}[.)])[ \t])"
 _PARAGRAPH_END = lazy_pattern(rf"\n{_NEXT_BLOCK}|\r(?!\n){_NEXT_BLOCK}")
-"""Between two runs of backticks: a blank line, the row of a table, a fence, a heading, an item of a list. Each
-alternative begins with a character, which makes the search fast."""
+"""The start of another block, which ends inline code: a blank line, a row of a table, a fence, a heading, a list item.
+Each alternative begins with a literal character, which makes the search fast."""
 _QUOTE_END = lazy_pattern(r"\n(?![ \t]*>)|\r(?!\n)(?![ \t]*>)")
 _MARKERS = frozenset("-*+!?=:[")
-"""How the marks of :data:`_MARKER` begin that do not begin with a digit."""
+"""The first characters of the marks in :data:`_MARKER`, except digits."""
 _TAG = lazy_pattern(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
 
 _SCRIPT_TAG = lazy_pattern(r"<su[bp][\s>]", re.I)
 _WORD_BEFORE = lazy_pattern(r"([^\W_]{1,4})(?:[*_]|</(?:b|em|i|span|strong|su[bp]|var)>)*\Z", re.I)
 _SHORT_SCRIPT = lazy_pattern(r"[+\-\u2212]?[^\W_]{1,2}[+\-\u2212]?(?=</su[bp]>|\Z)", re.I)
-"""What an exponent, an index or the ending of a number is: ``2``, ``-1``, ``th``, ``2+``."""
+"""An exponent, an index or the ending of a number: ``2``, ``-1``, ``th``, ``2+``."""
 
 _UNSEEN = {name: lazy_pattern(rf"</{name}[ \t\r\n]*>", re.I) for name in ("script", "style", "svg", "template")}
-"""Elements that are hidden with their content -> how they end."""
+"""Elements whose content is hidden, too -> their closing tag."""
 APART = frozenset(
     """
     address article aside audio blockquote br center dd details dialog div dl dt fieldset figcaption figure footer form
@@ -86,18 +86,24 @@ _ELEMENTS = APART | frozenset(
     template textarea time title track tt u var wbr
     """.split()  # noqa: SIM905
 )
-"""HTML's own elements. Other names in angle brackets, such as ``<path>`` or a component, are text."""
+"""The elements of HTML. Other names in angle brackets, such as ``<path>`` or a component, are text."""
 
 
 Kind = Literal["comment", "tag", "block tag", "definition", "look", "space", "code", "fence", "open fence"]
-"""What a span is. ``block tag``: one that parts words; with what is inside elements that are never shown. ``look``:
-an attribute list or an icon. ``space``: an entity that is one. ``code``: inline, or lines that are code by their
-indent. ``open fence``: one that ends with the text, or with its quote."""
+"""The kind of a span:
+
+- ``block tag``: a tag that separates words.
+- ``tag``, ``block tag``: with the content of elements that are never shown.
+- ``look``: an attribute list or an icon.
+- ``space``: an entity for a space.
+- ``code``: inline code, or lines that are code by their indent.
+- ``open fence``: a fence without an end mark, which ends with the text or with its quote.
+"""
 CODE = frozenset({"code", "fence", "open fence"})
 
 
 class Span(NamedTuple):
-    """A part of a text that is code, or that readers do not see: offsets in characters, and what it is."""
+    """A part of a text that is code or hidden: its offsets in characters, and its kind."""
 
     start: int
     end: int
@@ -105,10 +111,10 @@ class Span(NamedTuple):
 
 
 def masked(text: str, site: bool = False) -> str:
-    """``text`` with :data:`MASK` or :data:`GAP` for each character that readers do not see, but for line ends.
+    """``text`` with :data:`MASK` or :data:`GAP` in place of each hidden character except line ends.
 
-    ``site``: nor what Python-Markdown's usual extensions turn into looks: attribute lists, icons, names of options,
-    spaces spelled as entities.
+    ``site``: syntax of Python-Markdown's usual extensions is hidden, too: attribute lists, icons, names of options, and
+    entities for spaces.
     """
     if not site and not _SUSPECT.search(text):
         return text
@@ -118,7 +124,7 @@ def masked(text: str, site: bool = False) -> str:
             continue
         pieces.append(text[at:start])
         mask = _NOT_LINE_END.sub(MASK, text[start:end])
-        # One gap is enough for one tag: shown, it is one space.
+        # Only one gap for a tag, because each is shown as a space.
         pieces.append(GAP + mask[1:] if kind in ("block tag", "space") and mask.startswith(MASK) else mask)
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
@@ -130,26 +136,27 @@ def shown(text: str) -> str:
 
 
 def without_tag_indents(mask: str) -> str:
-    """The visible text, without the indentation of lines that begin with a tag, such as cells of a table in HTML."""
+    """The visible text of a masked one, without the indents of lines that begin with a tag, such as cells of a table in
+    HTML."""
     return shown(_TAG_INDENT.sub("", mask))
 
 
 def without_hidden_lines(mask: str) -> str:
-    """The visible text, without lines that are hidden as a whole."""
+    """The visible text of a masked one, without lines that are completely hidden."""
     return shown(_HIDDEN_LINE.sub("", mask))
 
 
 def taken(text: str, mask: str) -> str:
-    """The hidden characters of ``text``. ``mask``: the same text masked."""
+    """The hidden characters of ``text``. ``mask``: the masked form of the text."""
     return "".join(text[mark.start()] for mark in _MASKS.finditer(mask)) if mask != text else ""
 
 
 def restored(mask: str, characters: str) -> str:
-    """The whole text, from its masked form and the characters of :func:`taken`."""
+    """The whole text, made of its masked form and the characters of :func:`taken`."""
     if not characters:
         return mask
     left = iter(characters)
-    # A file may come from elsewhere, with fewer characters than masks: the rest stays masked.
+    # An index file may come from elsewhere and have fewer characters than masks. Then the other masks stay.
     return _MASKS.sub(lambda mark: next(left, mark[0]), mask)
 
 
@@ -179,10 +186,10 @@ def cleaned(page: ParsedPage) -> ParsedPage:
     mask = masked(page.text, site=True)
     if mask == page.text:
         return page
-    gone = [mark.start() for mark in re.finditer(MASK, mask)]  # a gap becomes a space, so it moves nothing
+    removed = [mark.start() for mark in re.finditer(MASK, mask)]  # a gap becomes a space, so offsets stay
 
     def moved(offset: int) -> int:
-        return offset - bisect_right(gone, offset - 1)
+        return offset - bisect_right(removed, offset - 1)
 
     return replace(
         page,
@@ -193,14 +200,14 @@ def cleaned(page: ParsedPage) -> ParsedPage:
 
 
 def spans(text: str, site: bool = False) -> Iterator[Span]:
-    """What is code in a text, and what readers do not see, in order; nothing overlaps but, with ``site``, a ``look`` in
-    the first line of a fence, which comes before the fence."""
+    """The code and the hidden parts of a text, in order. They do not overlap, except that with ``site`` a ``look`` in
+    the first line of a fence comes before the fence."""
     code = _code_spans(text)
     without_end: set[str] = set()
     is_exact = site or "\r" in text
-    """Whether lines are searched that cannot hold anything: a lone carriage return can continue a line."""
+    """Whether all lines are searched. A lone carriage return can continue a line, so no line can be left out."""
     at, blank, indented, paragraph = 0, True, False, False
-    inside: list[int] = []  # columns at which the content of open list items and admonitions begins
+    content_columns: list[int] = []  # of open list items and admonitions
     while at < len(text):
         end = _line_end(text, at)
         line = text[at:end]
@@ -209,22 +216,22 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             at, blank, paragraph = end, True, False
             continue
         column = _column(line)
-        # Code by indent: four columns more than the text of its list item, and not right behind a paragraph.
+        # Code by indent has four columns more than the text of its list item, and does not follow a paragraph directly.
         indented = (
             (blank or indented)
             and column >= 4
-            and column >= 4 + max((each for each in inside if each <= column), default=0)
+            and column >= 4 + max((content for content in content_columns if content <= column), default=0)
         )
         if indented:
             yield Span(at, end, "code")
             at, blank = end, False
             continue
-        if blank or not paragraph:  # else a line with less indent continues the paragraph of the item
-            while inside and column < inside[-1]:
-                inside.pop()
+        if blank or not paragraph:  # else a line with less indent continues the item's paragraph
+            while content_columns and column < content_columns[-1]:
+                content_columns.pop()
         if ("```" in line or "~~~" in line) and (fence := _FENCE.match(text, at)):
             if site:
-                yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, fence.end(), end))
+                yield from (Span(*option.span(), "look") for option in _OPTION.finditer(text, fence.end(), end))
             span = _fence_span(text, end, fence)
             yield span
             at, blank, paragraph = _line_end(text, span.end), False, False
@@ -244,11 +251,11 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             continue
         first = bare[0]
         if (first in _MARKERS or first.isdecimal()) and (marker := _MARKER.match(text, at)):
-            while inside and column < inside[-1]:
-                inside.pop()
+            while content_columns and column < content_columns[-1]:
+                content_columns.pop()
             width = marker.end() - at if first in "-*+0123456789" else column + 4
-            inside.append(max(column + 1, min(width, column + 4)))
-        paragraph = not bare.startswith(("#", "<!--", "[^"))  # a definition may follow these at once
+            content_columns.append(max(column + 1, min(width, column + 4)))
+        paragraph = not bare.startswith(("#", "<!--", "[^"))  # a definition may follow these directly
         blank = False
         if is_exact or "`" in line or "<" in line or "{/*" in line or "{{%" in line:
             at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
@@ -257,7 +264,7 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
 
 
 def _column(line: str) -> int:
-    """The column of a line's first character that is not a blank; tabs go to multiples of four."""
+    """The column of the first character of a line that is no blank. Tab stops are at multiples of four."""
     if line[0] not in " \t":
         return 0
     margin = line[: len(line) - len(line.lstrip(" \t"))]
@@ -265,19 +272,22 @@ def _column(line: str) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Where the line after the one at ``at`` begins."""
-    line_end = LINE_END.search(text, at)  # not str.find, which would look through all of a text without this character
+    """The offset at which the next line begins."""
+    line_end = LINE_END.search(text, at)  # not str.find(), which would search a whole text without this character
     return line_end.end() if line_end else len(text)
 
 
 def _fence_span(text: str, at: int, opening: re.Match[str]) -> Span:
-    """The fence with this first line, whose text begins at ``at``. Its last line has at most three columns more of
-    indent: marks with more are text, such as those of a list that the code shows. In a quote it ends with the quote."""
+    """The span of a fence with the first line ``opening`` and text from ``at`` on.
+
+    The end marks have at most three columns more indent than the first ones. Marks with more indent are text, such as
+    in code that shows a list. A fence in a quote ends with the quote.
+    """
     begin, marks = opening.start(1), opening[1]
     indent = _indent(opening)
     is_quoted = ">" in text[opening.start() : begin]
     while (candidate := text.find(marks, at)) >= 0:
-        # Up to there: a quote may have many fences, and a look at its end from each one would take too long.
+        # Only up to the candidate: a quote may have many fences, and searching its end for each would take too long.
         if is_quoted and (quote_end := _QUOTE_END.search(text, max(at - 1, begin), candidate)):
             return Span(begin, quote_end.start(), "open fence")
         line = max(text.rfind("\n", at, candidate), text.rfind("\r", at, candidate)) + 1 or at
@@ -302,7 +312,7 @@ def _end_of_line(text: str, at: int) -> str:
 def _inline(
     pieces: re.Pattern[str], text: str, at: int, code: dict[int, int], without_end: set[str]
 ) -> Generator[Span, None, int]:
-    """The same from ``at`` to the end of a line, as a generator that returns where the next line begins."""
+    """The spans from ``at`` to the end of a line. The generator returns the offset of the next line."""
     while match := pieces.search(text, at):
         start, at, piece = match.start(), match.end(), match[0]
         if piece in "\r\n":
@@ -324,7 +334,8 @@ def _inline(
                 yield Span(start, at, "comment")
         elif piece[0] == "<" and (tag := _TAG.match(text, start)) and (name := tag[1].lower()) in _ELEMENTS:
             at = tag.end()
-            # Searched to the end of the text once for each name: a page of a thousand open <svg> would be quadratic.
+            # A search that fails is not repeated for this name: else a page of a thousand open <svg> would take
+            # quadratic time.
             if name in _UNSEEN and piece[1] != "/" and not tag[0].endswith("/>") and name not in without_end:
                 closing = _UNSEEN[name].search(text, at)
                 if closing:
@@ -339,7 +350,7 @@ def _inline(
 
 
 def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
-    """Where the next ``mark`` ends; 0 when there is none, which is looked for once."""
+    """The end of the next ``mark``; 0 if there is none. A search that fails is not repeated."""
     position = -1 if mark in without_end else text.find(mark, at)
     if position < 0:
         without_end.add(mark)
@@ -348,16 +359,15 @@ def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
 
 
 def _code_spans(text: str) -> dict[int, int]:
-    """Start -> end of inline code. A run of backticks ends at the next one of the same length in its paragraph or row
+    """Start -> end of inline code. A run of backticks ends at the next run of the same length in its paragraph or row
     of a table."""
     spans: dict[int, int] = {}
     runs: list[tuple[int, int]] = []
-
     if "`" not in text:
         return spans
 
     def pair() -> None:
-        following: dict[int, int] = {}  # length of a run -> where the next run of that length ends
+        following: dict[int, int] = {}  # length of a run -> end of the next run of this length
         for start, end in reversed(runs):
             if end - start in following:
                 spans[start] = following[end - start]
