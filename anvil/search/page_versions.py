@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, edition
+from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, edition
 from anvil.search.ranking import SCORE_DIGITS, RankedChunk
 from anvil.values import PAGE_ENDING
 
@@ -36,6 +36,7 @@ ARCHIVES = frozenset({"archive", "archived", "archives", "old", "older", "previo
 LEAST_SHARE = 0.1
 """A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
 outside of all folders of versions is not the newest version."""
+_VERSIONED_DOCS = re.compile(r"((?:.*/)?)versioned_docs/version-([^/]+)/(.+)", re.S)
 _PUNCTUATION = ".,:;!?()[]\"'`"
 MIN_SHARED = 3
 """Pages that a folder of documents must have in common with another version to be a version: ``v2/index.md`` alone may
@@ -138,12 +139,16 @@ def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
 
     of_all = versions_in(folders)
     shared = Counter(page.version for page in of_all.pages.values() if len(of_all.families[page.family]) > 1)
-    return versions_in([folder for folder in folders if shared[folder] >= MIN_SHARED])
+    enough = {folder for folder in folders if shared[folder] >= MIN_SHARED}
+    return of_all if enough == folders else versions_in(enough)
 
 
 def in_folder(path: str) -> tuple[str, str]:
-    """The path of a page, without a folder of archived versions around it, and the folder at its top; empty if it is in
-    none."""
+    """The path of a page without a folder of archived versions around it, and its version's name; empty without one.
+    Docusaurus has ``versioned_docs/version-1.0/a.md`` beside ``docs/a.md``."""
+    if docusaurus := _VERSIONED_DOCS.match(path):
+        before, version, rest = docusaurus.groups()
+        return f"{before}docs/{version}/{rest}", version
     top, _, below = path.partition("/")
     if top.lower() in ARCHIVES:
         path = below
@@ -249,6 +254,33 @@ def one_of_each(
         for result in results
         if (versioned := versions.pages.get(page(result))) is None or kept[versioned.family] == page(result)
     ]
+
+
+def without_copies(
+    results: Sequence[RankedChunk],
+    texts: Mapping[int, SearchedText],
+    path_of: Callable[[int], str],
+    wanted: str | None,
+) -> list[RankedChunk]:
+    """The results without copies: the same text below the same headings in another page. The copy in the wanted version
+    stays, else in the newest, by the folders of its path; of equal ones the best. ``path_of``: the path of a row."""
+    copies: dict[tuple[str, str, str], list[RankedChunk]] = defaultdict(list)
+    for result in results:
+        text = texts[result.row]
+        copies[text.title, text.heading_path, text.content].append(result)
+    return [
+        max(same, key=lambda result: _preference(path_of(result.row), wanted))._replace(score=same[0].score)
+        if len(same) > 1
+        else same[0]
+        for same in copies.values()
+    ]
+
+
+def _preference(path: str, wanted: str | None) -> tuple[bool, tuple[bool, Any]]:
+    """The sort key of the version in a path, highest for the wanted one, then without one."""
+    names = [name.removeprefix("version-") for name in path.split("/")[:-1]]
+    version = next((name for name in reversed(names) if VERSION_NUMBER.fullmatch(name)), None)
+    return version is not None and version == wanted, newest(version)
 
 
 def others(versions: Versions, page: int) -> tuple[str, ...]:

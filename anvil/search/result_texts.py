@@ -16,10 +16,18 @@ from dataclasses import dataclass, field, replace
 
 from anvil.formats.characters import line_ends
 from anvil.formats.patterns import lazy_pattern
-from anvil.index_file.table_rows import SectionPlace, StoredChunk, is_parallel, section_url
+from anvil.index_file.table_rows import (
+    CHUNK_BITS,
+    SearchedText,
+    SectionPlace,
+    StoredChunk,
+    is_parallel,
+    section_url,
+)
 from anvil.results import Hit, Place
 from anvil.search import excerpts, ranking
 from anvil.search.excerpts import Excerpt, Sought
+from anvil.search.ranking import RankedChunk
 from anvil.text import headings, visible_text
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
@@ -276,6 +284,33 @@ def _shortened(
         also = tuple(_place(each, sought) for each in beside.pop(_section(hit)[:-1], ()))
         shortened.append((replace(hit, also=also) if also else hit, span))
     return shortened
+
+
+def without_bare_sections(results: Sequence[RankedChunk], texts: Mapping[int, SearchedText]) -> list[RankedChunk]:
+    """The results, where a section that says nothing by itself is replaced by another one of its page.
+
+    A heading without text is replaced by the best section below it, a list of links by the best section that is
+    nearly as good. If there is none, it stays. ``texts``: those of all rows.
+    """
+    bare = {result.row for result in results if is_heading_alone(texts[result.row].content)}
+    lists = {result.row for result in results if is_link_list(texts[result.row].content)}
+    if not bare and not lists:
+        return list(results)
+    others = [result for result in results if result.row not in bare and result.row not in lists]
+    best: dict[int, RankedChunk] = {}
+    for result in results:
+        row = result.row
+        if row in bare or row in lists:
+            of_page = (other for other in others if other.row >> CHUNK_BITS == row >> CHUNK_BITS)
+            parent, least = f"{texts[row].heading_path}{SEPARATOR}", NEAR * result.score
+            replacements = (
+                other.row
+                for other in of_page
+                if (texts[other.row].heading_path.startswith(parent) if row in bare else other.score >= least)
+            )
+            row = next(replacements, row)
+        best.setdefault(row, result._replace(row=row))
+    return list(best.values())
 
 
 def is_heading_alone(section: str) -> bool:

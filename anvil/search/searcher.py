@@ -21,7 +21,7 @@ from anvil.embedding.provider import EmbeddingProvider, uncached
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats import patterns
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks, vector_rows
+from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, speaks, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, query_rewriting, ranking, result_texts
@@ -41,7 +41,7 @@ from anvil.search.ranking import (
 from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.headings import window_header
-from anvil.values import SEPARATOR, address
+from anvil.values import address
 from anvil.wording import closest_note, closest_paths, full_heading
 from anvil.wording import shown as quoted
 
@@ -225,10 +225,13 @@ class Searcher:
                     again, is_found = self._exact_anchor_first(again, anchor)
                     results = again if is_found else results
             elif mode == "hybrid":  # not in the mode "keyword": the search page, which must rank alike, has no texts
-                results = self._without_bare_sections(results)
+                results = result_texts.without_bare_sections(results, self._texts_of(results))
         if want is not None:
             is_weighed = mode != "semantic" and not (weights.about_records and want.version is None)
             results = page_versions.in_version(results, self.versions, want, is_weighed=is_weighed)
+        if mode == "hybrid":
+            version = None if want is None else want.version
+            results = page_versions.without_copies(results, self._texts_of(results), self._path_of, version)
         return Candidates(results, total, weights, vector, failure)
 
     def _wanted_version(self, request: SearchRequest) -> Wanted | None:
@@ -242,6 +245,12 @@ class Searcher:
         left_out = page_versions.left_out(self.versions, want)
         paths = frozenset(path for id_, path in self.index.reader.paths() if id_ not in left_out)
         return self.select(replace(request, paths=paths if request.paths is None else paths & frozenset(request.paths)))
+
+    def _texts_of(self, results: Sequence[RankedChunk]) -> Mapping[int, SearchedText]:
+        return self.index.texts([result.row for result in results])
+
+    def _path_of(self, row: int) -> str:
+        return self.index.reader.chunks([row])[row].metadata.file_path
 
     def passage(self, row: int, vector: NDArray[np.float32] | None) -> HeadedText:
         """The text of a chunk for a scorer of passages, with the span of the window that is nearest to the query."""
@@ -259,33 +268,6 @@ class Searcher:
         best = max(result.score for result in results)
         first = [result._replace(score=best) for result in results if result.row in named_rows]
         return first + [result for result in results if result.row not in named_rows], bool(named_rows)
-
-    def _without_bare_sections(self, results: list[RankedChunk]) -> list[RankedChunk]:
-        """The results, where a section that says nothing by itself is replaced by another one of its page.
-
-        A heading without text is replaced by the best section below it, a list of links by the best section that is
-        nearly as good. If there is none, it stays.
-        """
-        texts = self.index.texts([result.row for result in results])
-        bare = {row for row, text in texts.items() if result_texts.is_heading_alone(text.content)}
-        lists = {row for row, text in texts.items() if result_texts.is_link_list(text.content)}
-        if not bare and not lists:
-            return results
-        others = [result for result in results if result.row not in bare and result.row not in lists]
-        best: dict[int, RankedChunk] = {}
-        for result in results:
-            row = result.row
-            if row in bare or row in lists:
-                of_page = (other for other in others if other.row >> CHUNK_BITS == row >> CHUNK_BITS)
-                parent, least = f"{texts[row].heading_path}{SEPARATOR}", result_texts.NEAR * result.score
-                replacements = (
-                    other.row
-                    for other in of_page
-                    if (texts[other.row].heading_path.startswith(parent) if row in bare else other.score >= least)
-                )
-                row = next(replacements, row)
-            best.setdefault(row, result._replace(row=row))
-        return list(best.values())
 
     def _chunks_with_sections(
         self, results: Sequence[RankedChunk]

@@ -120,6 +120,26 @@ def test_versions_in_a_folder_of_archives_are_versions() -> None:
     }
 
 
+def test_versions_of_docusaurus_are_those_of_the_folder_beside_them() -> None:
+    pages = ["docs/a.md", "docs/b.md", "docs/c.md", *(f"versioned_docs/version-1.0/{name}.md" for name in "abc")]
+    found = of_folder(enumerate(pages))
+    assert found.families["docs/a"] == ("", "1.0") and left_out(found, wanted(found, "x")) == {3, 4, 5}
+
+
+def test_copies_of_a_text_take_one_place(tmp_path: Path) -> None:
+    copy = "# Lease\n\nA lease of a job ends after an hour.\n"
+    other = "# Other lease\n\nA lease of a flat ends after a year, one of a job earlier.\n"
+    docs = write(
+        tmp_path / "docs",
+        {"en/v1.0/lease.md": copy, "en/v1.2/lease.md": copy, "en/v1.1/lease.md": copy, "other.md": other},
+    )
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        found = [hit.metadata.file_path for hit in opened.search("when does the lease of a job end").results]
+        assert found == ["en/v1.2/lease.md", "other.md"]
+        found = [hit.metadata.file_path for hit in opened.search("lease of a job", file_filter="en/v1.0/*").results]
+        assert found == ["en/v1.0/lease.md"]
+
+
 def test_many_versions_leave_room_for_five_pages(tmp_path: Path) -> None:
     docs = write(
         tmp_path / "docs",

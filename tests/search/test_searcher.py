@@ -186,10 +186,10 @@ def test_a_scorer_that_fails_is_a_note_and_the_results_stay(opened: Opener, loca
 def test_of_two_equal_pages_the_one_that_others_call_what_the_question_says_comes_first(
     opened: Opener, local: EmbeddingProvider, mode: Mode
 ) -> None:
-    same = "The environment of a branch is made anew for each change, and removed with it."
+    same = "The environment of a branch is made anew for each change, and removed with it"
     pages = {
-        "a.md": f"# Branches\n\n{same}\n",
-        "b.md": f"# Branches\n\n{same}\n",
+        "a.md": f"# Branches\n\n{same}.\n",
+        "b.md": f"# Branches\n\n{same}!\n",
         "start.md": "# Start\n\nFirst read about [preview environments][p].\n\n[p]: b.md\n",
         "more.md": "# More\n\nTo see a change before it is merged, use [preview environments](./b.md#branches).\n",
     }
@@ -714,7 +714,8 @@ def test_ties_go_by_path_and_place(opened: Opener, local: EmbeddingProvider, mod
     searcher = opened({f"{name}.md": text for name in "hgfedcbazyx"}, local)
     for top_k in (3, 20):
         found = ask(searcher, "the very same text", top_k, mode=mode)
-        assert paths(found) == [f"{name}.md" for name in "abcdefghxyz"][:top_k]
+        names = "a" if mode == "hybrid" else "abcdefghxyz"  # the others are copies
+        assert paths(found) == [f"{name}.md" for name in names][:top_k]
         assert len({hit.score for hit in found.hits}) == 1
 
 
