@@ -43,7 +43,7 @@ def add(
     """
     entries = anvil_lock.read_lock(base)
     used = project_dependencies.dependencies(base)
-    chosen = [package_names.matching(used, text) for text in wanted]
+    chosen = [package_names.find_dependency(used, text) for text in wanted]
     reports = []
     for dependency in dict.fromkeys(chosen):
         report = finder.find(dependency, hints, refresh)
@@ -52,7 +52,7 @@ def add(
             entries = [each for each in entries if each != before] + [report.docs]
             anvil_lock.write_lock(base, entries)
             report = replace(report, outcome="current" if before == report.docs else "updated" if before else "added")
-            report = _with_replacement(report, before)
+            report = _with_note_on_change(report, before)
         reports.append(report)
     return reports
 
@@ -64,11 +64,11 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
     removed if its version is not used any more and all versions that are used have entries.
     """
     entries = read_entries(base)
-    chosen = _named(entries, wanted)
+    chosen = _entries_named(entries, wanted)
     used = project_dependencies.dependencies(base)
     reports: list[DocsReport] = []
     for entry in chosen:
-        version = _current(used, entry, entries)
+        version = _current_version(used, entry, entries)
         if version != entry.version and any(each.key == (entry.ecosystem, entry.name, version) for each in entries):
             entries = [each for each in entries if each != entry]
             anvil_lock.write_lock(base, entries)
@@ -87,7 +87,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
             is_same = report.docs == entry
             entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
             anvil_lock.write_lock(base, entries)
-            report = _with_replacement(replace(report, outcome="current" if is_same else "updated"), entry)
+            report = _with_note_on_change(replace(report, outcome="current" if is_same else "updated"), entry)
             if version is None:
                 note = f"No lockfile has {entry.name} any more. To remove it: anvil deps remove {entry.name}"
                 report = replace(report, notes=(*report.notes, note))
@@ -98,7 +98,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
 def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
     """Remove entries from ``anvil.lock``. The cache keeps the files, because other projects may use them."""
     entries = read_entries(base)
-    gone = _named(entries, wanted)
+    gone = _entries_named(entries, wanted)
     anvil_lock.write_lock(base, [entry for entry in entries if entry not in gone])
     return [report_on("removed", entry, docs=entry) for entry in gone]
 
@@ -107,17 +107,17 @@ def outdated(base: Path) -> list[Outdated]:
     """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
     entries = read_entries(base)
     used = project_dependencies.dependencies(base)
-    rows = [Outdated(entry, _current(used, entry, entries)) for entry in entries]
+    rows = [Outdated(entry, _current_version(used, entry, entries)) for entry in entries]
     return [row for row in rows if row.current != row.docs.version]
 
 
-def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedDocs]:
+def _entries_named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedDocs]:
     """The entries with these names; all if there are none. Raises :class:`ConfigError` if no entry has a name."""
     if not wanted:
         return list(entries)
     chosen: dict[LockedDocs, None] = {}
     for text in wanted:
-        ecosystem, name, version = package_names.requested(text)
+        ecosystem, name, version = package_names.parse_request(text)
         matches = [
             entry
             for entry in entries
@@ -132,7 +132,9 @@ def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedD
     return list(chosen)
 
 
-def _current(dependencies: Iterable[Dependency], entry: LockedDocs, entries: Sequence[LockedDocs]) -> str | None:
+def _current_version(
+    dependencies: Iterable[Dependency], entry: LockedDocs, entries: Sequence[LockedDocs]
+) -> str | None:
     """The version of an entry's package that the project uses now: the entry's own if it is still used, else preferably
     that of a direct dependency."""
     package = entry.ecosystem, entry.name
@@ -145,7 +147,7 @@ def _current(dependencies: Iterable[Dependency], entry: LockedDocs, entries: Seq
     return next(without_entry, versions[0] if versions else None)
 
 
-def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsReport:
+def _with_note_on_change(report: DocsReport, before: LockedDocs | None) -> DocsReport:
     """The report, with a note if the same version has other documentation than before. A release should not change, so
     somebody should look."""
     docs = report.docs

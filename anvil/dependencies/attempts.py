@@ -34,7 +34,7 @@ class AttemptLog:
         """Forget the attempts, but not the slow hosts."""
         self.attempts, self.unreachable = [], []
 
-    def tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
+    def record(self, source: str, place: str, outcome: str, found: bool = False) -> None:
         """Record the outcome at a place. ``found``: whether it has the documentation."""
         sentence = outcome if found else f"{outcome.rstrip('.')}."
         self.attempts.append(Attempt(source, index_url.without_secrets(place), sentence, found))
@@ -48,7 +48,7 @@ class AttemptLog:
         except CacheUnwritable:
             raise
         except AnvilError as error:
-            self.tried(source, place, str(error))
+            self.record(source, place, str(error))
             if isinstance(error, Unreachable):
                 self.unreachable.append(self.attempts[-1])
 

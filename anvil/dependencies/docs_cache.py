@@ -58,8 +58,8 @@ def copy(
                 with target.workplace() as file:
                     keep(target, Path(shutil.copyfile(path, file)), entry)
             for name in _attestations([entry], options, base):
-                note = source.held_by(name)
-                if note is not None and target.held_by(name) is None:
+                note = source.read_note(name)
+                if note is not None and target.read_note(name) is None:
                     target.note(name, note)
 
 
@@ -83,7 +83,7 @@ def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Pa
 
 def find(cache: FetchedCache, entry: LockedDocs) -> Path | None:
     """The index of an entry, if it is in the cache and undamaged."""
-    sha256 = entry.sha256 if entry.anvil_version is None else cache.held_by(name(entry))
+    sha256 = entry.sha256 if entry.anvil_version is None else cache.read_note(name(entry))
     path = cache.object(sha256) if sha256 else None
     if path is None:
         return None
@@ -99,7 +99,7 @@ def path(cache: FetchedCache, entry: LockedDocs) -> Path:
     file = cache.folder / "objects" / f"{entry.sha256}.db"
     if entry.anvil_version is None:
         return file
-    if sha256 := cache.held_by(name(entry)):
+    if sha256 := cache.read_note(name(entry)):
         return file.with_name(f"{sha256}.db")
     return file.with_suffix(".not-built") if file.is_file() else file  # the file belongs to another entry
 
@@ -116,13 +116,13 @@ def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, b
     if not options.require_attestation:
         return True
     if entry.anvil_version is not None:
-        return cache.held_by(name(entry)) is not None
+        return cache.read_note(name(entry)) is not None
     if entry.attested_by is None:
         return False
     from anvil.fetch import attestation  # late: most projects require no attestations
 
     root = attestation.rule_of(options, base).trusted_root
-    return attestation.recalled(cache, entry.sha256, entry.attested_by, root) is not None
+    return attestation.verified_before(cache, entry.sha256, entry.attested_by, root) is not None
 
 
 def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
@@ -142,7 +142,7 @@ def remember(cache: FetchedCache, question: str, entry: LockedDocs) -> None:
 
 def recall(cache: FetchedCache, question: str) -> LockedDocs | None:
     """The entry that :func:`remember` stored, if its index is still in the cache."""
-    text = cache.held_by(f"found {question}")
+    text = cache.read_note(f"found {question}")
     try:
         entries = anvil_lock.parse(text, "the cache") if text else []
     except ConfigError:

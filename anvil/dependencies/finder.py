@@ -101,7 +101,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         question = canonical([*package, asdict(hints), asdict(self._options), self.provider.digest, *attested])
         remembered = None if refresh else docs_cache.recall(self.cache, question)
         if remembered is not None and self._is_attested(remembered):
-            self._log.tried("cache", remembered.url, "it was found here before", True)
+            self._log.record("cache", remembered.url, "it was found here before", True)
             return self._report(remembered)
         wanted = LockedDocs(
             dependency.ecosystem, dependency.name, dependency.version, "repository", url="", digest="", sha256=""
@@ -132,20 +132,20 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
                 return None
             with self._log.attempt("package", package.page):
                 docs, attested = replace(wanted, source="package", url=package.page), lambda: self._rule(package.github)
-                if not is_repository_wanted and (carried := self._carried(docs, package, Path(folder), attested)):
+                if not is_repository_wanted and (carried := self._from_package(docs, package, Path(folder), attested)):
                     return carried
         for site in () if is_repository_wanted else package.urls.documentation[:MAX_SITES]:
             published = self._from_site(wanted, site, package)
             if published is not None:
                 return published
         if package.urls.repository is None:
-            self._log.tried("repository", package.page, NAMES_NO_REPOSITORY)
+            self._log.record("repository", package.page, NAMES_NO_REPOSITORY)
             return None
         return self._from_repository(wanted, hints, package.urls.repository, package.urls.directory)
 
     # --- carried by the package ------------------------------------------------------------------------------------
 
-    def _carried(
+    def _from_package(
         self,
         docs: LockedDocs,
         package: Package,
@@ -166,18 +166,19 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
             # index.
             with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
                 indexed = self._index_of_package(docs, files, carried.index, attested())
-                return self._of_version(indexed) if kind is None else indexed  # for a lock the digest is compared later
+                # For an entry of a lock, obtain() compares the digest.
+                return self._ensure_version(indexed) if kind is None else indexed
         if kind == "index":
             raise NotFound(f"{package.page} carries no index any more")
         if carried.pages:
             pages = files.read(carried.pages)
-            return self._built(_packed_pages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
+            return self._build(_packed_pages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
         if carried.llms is not None:
             text = files.read([carried.llms])[carried.llms].decode("utf-8-sig", "replace")
             pages = {name: content.encode() for name, content in package_files.llms_pages(text)}
-            return self._built(_packed_pages(docs.shown, pages), docs, f"carries {carried.llms}")
+            return self._build(_packed_pages(docs.shown, pages), docs, f"carries {carried.llms}")
         if carried.index is None:
-            self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
+            self._log.record("package", package.page, "carries no index, no docs folder and no llms-full.txt")
         return None
 
     def _index_of_package(
@@ -189,13 +190,13 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         index, bundle = data[path], data.get(beside)
         examined = attestation.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
             hashlib.sha256(index).hexdigest(),
-            lambda: attestation.of_bytes(bundle, beside) if bundle is not None else [],
+            lambda: attestation.bundles_of_bytes(bundle, beside) if bundle is not None else [],
         )
         self._attestation_notes += examined.notes
         built_by = examined.attestation.repository if examined.attestation is not None else None
         with self.cache.workplace() as file:
             file.write_bytes(index)
-            return self._kept(file, replace(docs, attested_by=built_by), f"carries {path}")
+            return self._keep(file, replace(docs, attested_by=built_by), f"carries {path}")
 
     # --- published ---------------------------------------------------------------------------------------------------
 
@@ -211,15 +212,15 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
                 url = f"{address.rstrip('/')}/anvil/index.json"
                 if not self._has_manifest(url):
                     continue
-                published = self._fetched(url, replace(docs, url=url), "is published", self._rule(package.github))
+                published = self._fetch_index(url, replace(docs, url=url), "is published", self._rule(package.github))
                 stated = self._stated_version(published)
                 is_of_version = stated is not None and is_same_version(stated, version)
                 if is_of_version or (is_versioned and not is_other_version(stated or "", version)):
                     return published
-                self._log.tried(
+                self._log.record(
                     "site", url, f"is of version {stated}" if stated else "does not say of which version it is"
                 )
-            self._log.tried("site", site, "publishes no index of this version")
+            self._log.record("site", site, "publishes no index of this version")
         return None
 
     def _has_manifest(self, url: str) -> bool:
@@ -231,10 +232,10 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         url = f"github:{slug}#release:{docs.tag}"
         with self._log.attempt("release", url):
             docs = replace(docs, source="release", url=url, commit=None, folder=None)
-            return self._of_version(self._fetched(url, docs, "has an index", self._rule(slug)))
+            return self._ensure_version(self._fetch_index(url, docs, "has an index", self._rule(slug)))
         return None
 
-    def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
+    def _fetch_index(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
         with self._log.host(url):
             request = FetchRequest(
                 self._fetch, self.cache, progress=self._progress, policy=self._policy, attested=attested
@@ -246,7 +247,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         built_by = result.attestation.repository if result.attestation is not None else None
         with self.cache.workplace() as file:
             shutil.copyfile(result.path, file)  # a copy, because a newer index will replace that file
-            return self._kept(file, replace(docs, commit=result.manifest.commit, attested_by=built_by), outcome)
+            return self._keep(file, replace(docs, commit=result.manifest.commit, attested_by=built_by), outcome)
 
     def _rule(self, builder: str | None) -> AttestationRule:
         """The rule for the attestation of an index. ``builder``: who must have built it; None if its package does not
@@ -273,7 +274,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
             docs = replace(docs, tag=tag, commit=commit, named=named)
             slug = github_slug(url)
             released = self._from_release(docs, slug) if slug is not None and hints == DocsHints() else None
-            return released or self._built_from(remote, docs, hints.folder, directory)
+            return released or self._build_from(remote, docs, hints.folder, directory)
         return None
 
     @contextmanager
@@ -284,16 +285,16 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         with RemoteRepository(address, protocols, settings, options.max_fetch_bytes, self._progress) as remote:
             yield remote
 
-    def _built_from(
+    def _build_from(
         self, remote: RemoteRepository, docs: LockedDocs, folder: str | None, directory: str | None = None
     ) -> LockedDocs:
         assert docs.commit is not None
         source, chosen, notes = repository_docs.read(remote, docs.commit, docs.tag, folder, directory)
         self._notes += notes
         outcome = f"{chosen.path} at {docs.tag or docs.commit[:12]} ({chosen.evidence})"
-        return self._built(source, replace(docs, folder=chosen.path), outcome, chosen.slugs)
+        return self._build(source, replace(docs, folder=chosen.path), outcome, chosen.slugs)
 
-    def _built(self, source: DocumentSource, docs: LockedDocs, outcome: str, slugs: Slugs = "github") -> LockedDocs:
+    def _build(self, source: DocumentSource, docs: LockedDocs, outcome: str, slugs: Slugs = "github") -> LockedDocs:
         with self.cache.workplace() as file:
             request = BuildRequest(version=docs.version, progress=self._progress)
             report = builder.build(source, file, self.provider, ChunkingOptions(slugs=slugs), request)
@@ -302,7 +303,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
             self._notes += [f"{skipped.path}: {skipped.reason}." for skipped in report.skipped[:MAX_SKIPPED_NAMED]]
             if report.failed:
                 self._notes.append(f"{counted(len(report.failed), 'passage')} could not be embedded.")
-            return self._kept(file, replace(docs, anvil_version=__version__), outcome)
+            return self._keep(file, replace(docs, anvil_version=__version__), outcome)
 
     @property
     def provider(self) -> EmbeddingProvider:
@@ -330,18 +331,18 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         if entry.source == "repository":
             with self._remote(entry.url) as remote:
                 repository_docs.ensure_tagged(remote, entry)
-                docs = self._built_from(remote, wanted, entry.folder)
+                docs = self._build_from(remote, wanted, entry.folder)
         elif entry.source == "package":
             kind: Literal["index", "pages"] = "index" if entry.anvil_version is None else "pages"
             with tempfile.TemporaryDirectory(prefix="anvil-") as name:
                 package = self._packages.find(entry, Path(name))
                 attested = functools.partial(self._rule_of_lock, entry)
-                carried = self._carried(wanted, package, Path(name), attested, kind) if package else None
+                carried = self._from_package(wanted, package, Path(name), attested, kind) if package else None
             if carried is None:
                 raise NotFound(f"{entry.shown} cannot be fetched. {sentence(self._log.attempts[-1].outcome)}")
             docs = carried
         else:
-            docs = self._fetched(entry.url, wanted, "is published", self._rule_of_lock(entry))
+            docs = self._fetch_index(entry.url, wanted, "is published", self._rule_of_lock(entry))
         self._ensure_same(entry, docs)
         path = docs_cache.find(self.cache, docs)
         assert path is not None
@@ -381,12 +382,12 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
 
     # --- shared ------------------------------------------------------------------------------------------------------
 
-    def _kept(self, file: Path, docs: LockedDocs, outcome: str) -> LockedDocs:
+    def _keep(self, file: Path, docs: LockedDocs, outcome: str) -> LockedDocs:
         """Check an index, move it into the cache, and return its complete entry."""
         described = fetch_index.checked_manifest(file, f"The index of {docs.shown}")
         kept = replace(docs, digest=described.digest, sha256=described.sha256, commit=docs.commit or described.commit)
         docs_cache.keep(self.cache, file, kept)
-        self._log.tried(docs.source, docs.url, outcome, True)
+        self._log.record(docs.source, docs.url, outcome, True)
         return kept
 
     def _stated_version(self, docs: LockedDocs) -> str | None:
@@ -394,7 +395,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         with verify.open_checked(docs_cache.find(self.cache, docs) or Path()) as reader:
             return reader.meta().get("version")
 
-    def _of_version(self, docs: LockedDocs) -> LockedDocs:
+    def _ensure_version(self, docs: LockedDocs) -> LockedDocs:
         """The entry. Raises :class:`NotFound` if its index states another version: a publisher may have forgotten to
         build it again."""
         stated = self._stated_version(docs)

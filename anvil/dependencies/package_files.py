@@ -75,18 +75,18 @@ class Packages:
         installed = self._installed[docs.ecosystem]
         local = installed.find(docs.name, docs.version) if installed is not None else None
         if installed is not None and local is not None:
-            self._log.tried("metadata", installed.place, "installed at this version", True)
+            self._log.record("metadata", installed.place, "installed at this version", True)
             return Package(local[0], page, local[1])
         with self._log.attempt("metadata", page):
             with self._log.host(page), HttpClient(package_registry.LIMITS, registry.authorization, self.policy) as http:
                 release = ecosystems.of(docs.ecosystem).release(http, registry, docs.name, docs.version)
             urls, archive = release.urls, release.archive
             if urls is None and archive is not None:  # the package index has no separate metadata files (PEP 658)
-                packed = self._downloaded(archive, folder)
+                packed = self._download(archive, folder)
                 wanted = filter(_WHEEL_METADATA.fullmatch, archive_members(packed, archive.name))
                 texts = read_archive(packed, archive.name, wanted, MAX_METADATA_CHARS).values()
                 urls = urls_of("".join(text.decode("utf-8", "replace") for text in texts))
-            self._log.tried("metadata", page, "in the registry", True)
+            self._log.record("metadata", page, "in the registry", True)
             return Package(urls or ProjectUrls(), page, None, archive)
         return None
 
@@ -96,12 +96,12 @@ class Packages:
             return PackageFiles(sorted(package.files), partial(_read_installed, package.files))
         if package.archive is None:
             raise NotFound("the registry has no wheel of it")
-        packed, name = self._downloaded(package.archive, folder), package.archive.name
+        packed, name = self._download(package.archive, folder), package.archive.name
         return PackageFiles(
             archive_members(packed, name), lambda wanted: read_archive(packed, name, wanted, MAX_INSTALLED_BYTES)
         )
 
-    def _downloaded(self, file: PackageArchive, folder: Path) -> Path:
+    def _download(self, file: PackageArchive, folder: Path) -> Path:
         """The downloaded archive in ``folder``, from an earlier call if there was one."""
         packed, max_bytes = folder / "package", self._options.max_package_bytes
         if packed.exists():

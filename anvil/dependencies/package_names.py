@@ -33,7 +33,7 @@ def is_version(version: object) -> bool:
 def is_same_version(stated: str, version: str) -> bool:
     """Whether ``stated``, the version that an index states, is exactly ``version``. Both can be written differently:
     ``v2024.01`` is 2024.1. Fewer numbers may mean a series, so ``1`` is not exactly 1.0.0."""
-    of_index, of_package = parsed(stated), parsed(version)
+    of_index, of_package = parse_version(stated), parse_version(version)
     if of_index is None or of_package is None:
         return stated == version
     return of_index == of_package and len(of_index.release) >= len(of_package.release)
@@ -46,7 +46,7 @@ def is_other_version(stated: str, version: str) -> bool:
     documentation of its release. A prerelease belongs to no series and must be stated exactly. ``latest`` and other
     words exclude nothing.
     """
-    of_index, of_package = parsed(stated), parsed(version)
+    of_index, of_package = parse_version(stated), parse_version(version)
     if of_index is None:  # a word, or a prerelease of npm with an unusual name
         return stated != version and re.match(r"v?\d", stated) is not None
     if of_package is None or of_index == of_package:
@@ -58,7 +58,7 @@ def is_other_version(stated: str, version: str) -> bool:
     return of_index.is_prerelease or of_index.is_postrelease or of_package.is_prerelease or not is_in_series
 
 
-def parsed(text: str) -> Version | None:
+def parse_version(text: str) -> Version | None:
     """A version of PyPI or npm, or the first version of a series, without the build metadata behind ``+``; None if the
     text is not a version."""
     from packaging.version import InvalidVersion, Version  # late: commands that only read anvil.lock do not need it
@@ -74,7 +74,7 @@ def normalized(ecosystem: Ecosystem, name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower() if ECOSYSTEMS[ecosystem].folds_names else name
 
 
-def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
+def parse_request(text: str) -> tuple[Ecosystem | None, str, str | None]:
     """(ecosystem, name, version) of ``NAME``, ``NAME==VERSION``, ``NAME@VERSION``, ``npm:NAME`` or ``pypi:NAME``.
 
     Raises :class:`ConfigError`.
@@ -89,13 +89,13 @@ def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
     return ecosystem, match["name"], match["version"]
 
 
-def matching(dependencies: list[Dependency], text: str) -> Dependency:
-    """The dependency that ``text`` names, in a form of :func:`requested`.
+def find_dependency(dependencies: list[Dependency], text: str) -> Dependency:
+    """The dependency that ``text`` names, in a form of :func:`parse_request`.
 
     With a version it need not be in a lockfile; then ``==`` means PyPI and ``@`` npm. Raises :class:`ConfigError` if no
     file has the name, or if it means several packages or versions.
     """
-    ecosystem, name, version = requested(text)
+    ecosystem, name, version = parse_request(text)
     named = [
         dependency
         for dependency in dependencies

@@ -37,7 +37,7 @@ MAX_INCLUDED = 50
 
 
 def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
-    """The packages of a lockfile, dependency version once, sorted. Those that no registry has are included, without a
+    """The packages of a lockfile, each version once, sorted. Those that no registry has are included, without a
     version.
 
     ``name``: the name of the file, which tells the format. ``place``: its name in errors. ``project``: a path in the
@@ -56,7 +56,7 @@ def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str =
                 direct.setdefault(package, set()).update(versions)
         own = projects.get(project, {})
         direct |= {package: versions for package, versions in own.items() if versions or package not in direct}
-        return _checked(ecosystem, packages, direct, name)
+        return _check_packages(ecosystem, packages, direct, name)
 
 
 def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], LockedPackages] | None:
@@ -86,7 +86,9 @@ def _refusing(place: str, advice: str) -> Iterator[None]:
         raise ConfigError(f"{place} cannot be read: {reason[:200]}. {advice}") from None
 
 
-def _checked(ecosystem: Ecosystem, packages: list[Dependency], direct: DirectPackages, origin: str) -> list[Dependency]:
+def _check_packages(
+    ecosystem: Ecosystem, packages: list[Dependency], direct: DirectPackages, origin: str
+) -> list[Dependency]:
     shown = ECOSYSTEMS[ecosystem].shown
     wanted = {normalized(ecosystem, name): versions for name, versions in direct.items()}
     dependencies = set()
@@ -110,10 +112,10 @@ def _order(dependency: Dependency) -> tuple[str, str, str, str]:
 
 def dependencies(base: Path) -> list[Dependency]:
     """All packages that the project in ``base`` uses, sorted. Raises :class:`ConfigError`."""
-    return sorted((dependency for ecosystem in ECOSYSTEMS for dependency in _of_ecosystem(base, ecosystem)), key=_order)
+    return sorted((dependency for ecosystem in ECOSYSTEMS for dependency in _packages_of(base, ecosystem)), key=_order)
 
 
-def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
+def _packages_of(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     """The packages in the lockfiles, installed ones that are not locked, and those that the project only names."""
     module = ecosystems.of(ecosystem)
     try:
@@ -122,7 +124,7 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
     top = ecosystems.project_folders(base)[-1]
     project_files = {name: _text(base / name, top) for name in module.PROJECT_FILES}
-    wanted: dict[str, Dependency] = {}  # dependency with the first file that names it
+    wanted: dict[str, Dependency] = {}  # each with the first file that names it
     for name, text in project_files.items():
         wanted = (named(ecosystem, name, text, str(base / name)) if text is not None else {}) | wanted
     direct = {*wanted}
@@ -170,7 +172,7 @@ def _text(path: Path, top: Path) -> str | None:
         folder, text = pending.pop(0)
         lines = (line.partition(" #")[0].strip() for line in text.splitlines())
         for match in filter(None, map(_INCLUDE.fullmatch, lines)):
-            file = _included(folder, match[1], root)
+            file = _included_file(folder, match[1], root)
             if file is not None and str(file) not in texts and len(texts) < MAX_INCLUDED:
                 included = anvil_lock.project_text(file, bytes_left) or ""
                 texts[str(file)] = included
@@ -179,7 +181,7 @@ def _text(path: Path, top: Path) -> str | None:
     return "\n".join(texts.values())
 
 
-def _included(folder: Path, name: str, root: str) -> Path | None:
+def _included_file(folder: Path, name: str, root: str) -> Path | None:
     """The file ``name``, as a file in ``folder`` includes it; None if it is not a file below ``root``."""
     try:
         file = Path(os.path.realpath(folder / name))

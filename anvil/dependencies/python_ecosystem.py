@@ -55,20 +55,20 @@ def _uv(text: str) -> LockedPackages:
                         version = entry.get("version")  # written if the lockfile has several versions
                         direct.setdefault(entry["name"], set()).update([version] if isinstance(version, str) else ())
         else:
-            packages.append(_locked(row))
+            packages.append(_locked_package(row))
     return packages, projects
 
 
 def _tables(key: str, text: str) -> LockedPackages:
     """A lockfile with a list of tables ``key``, which does not mark direct packages."""
-    return [_locked(row) for row in _rows(data_formats.read_toml(text), key)], {}
+    return [_locked_package(row) for row in _rows(data_formats.read_toml(text), key)], {}
 
 
 _pylock = functools.partial(_tables, "packages")
 """The reader of ``pylock.toml`` (PEP 751)."""
 
 
-def _locked(row: Mapping[str, Any]) -> Dependency:
+def _locked_package(row: Mapping[str, Any]) -> Dependency:
     source = row.get("source")
     kinds = {*row, *source, str(source.get("type"))} if isinstance(source, dict) else {*row}
     return _package(_name(row), None if kinds & {"directory", "file", "path", "git", "vcs"} else row.get("version"))

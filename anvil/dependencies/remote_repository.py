@@ -179,14 +179,14 @@ class RemoteRepository:
             self._fetch(*options, f"+refs/tags/{tag}:refs/anvil")
         fetched_commit = self._run("rev-parse", "refs/anvil^{commit}").decode("ascii").strip()
         if fetched_commit != commit:
-            raise self.moved(tag or "", fetched_commit, commit)
+            raise self.moved_tag_error(tag or "", fetched_commit, commit)
         self._run("update-ref", "--no-deref", "HEAD", commit)
         self._commit = commit
         missing = self._run("rev-list", "--objects", "--missing=print", "--no-object-names", "HEAD").decode("ascii")
         self._absent = {line[1:] for line in missing.splitlines() if line.startswith("?")}
         self._advice = "Raise the limit, or name a smaller folder with --folder."
 
-    def moved(self, tag: str, here: str, commit: str) -> FetchError:
+    def moved_tag_error(self, tag: str, here: str, commit: str) -> FetchError:
         """The error for a tag that leads to the commit ``here`` instead of ``commit``."""
         return FetchError(
             f"The tag {tag} of {self.shown} is now the commit {here[:12]}, not {commit[:12]}. "
@@ -333,7 +333,7 @@ def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple
     if parts.scheme not in ("https", "http"):
         reason = ALLOW_DEPENDENCIES if parts.scheme == "file" else "Use https or ssh."
         raise FetchError(f"A repository at {parts.scheme}: is not fetched. {reason}")
-    final = _redirected(url, policy)
+    final = _redirect_target(url, policy)
     parts = urllib.parse.urlsplit(final)
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     address = policy.resolve(host, port, RESOLVE_TIMEOUT_S)
@@ -341,7 +341,7 @@ def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple
     return final, (parts.scheme,), settings
 
 
-def _redirected(url: str, policy: HttpPolicy) -> str:
+def _redirect_target(url: str, policy: HttpPolicy) -> str:
     """The URL to which a server redirects git, such as that of a renamed repository; else ``url``."""
     advertisement = "/info/refs?service=git-upload-pack"
     with HttpClient(Limits(), policy=policy) as http, http.get(url.rstrip("/") + advertisement) as reply:

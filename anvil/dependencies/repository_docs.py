@@ -45,7 +45,7 @@ def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
             f"To search again, run: anvil deps update {entry.name}"
         )
     if tagged != entry.commit:
-        raise remote.moved(entry.tag or "", tagged, entry.commit or "")
+        raise remote.moved_tag_error(entry.tag or "", tagged, entry.commit or "")
 
 
 def read(
@@ -60,7 +60,7 @@ def read(
     """
     remote.fetch(commit, tag)
     tree = remote.tree()
-    chosen = _chosen(remote, tree, folder, directory)
+    chosen = _choose_folder(remote, tree, folder, directory)
     options = SourceOptions(include=chosen.include, exclude=chosen.exclude)
     pages = _pages(tree, chosen, options)
     if not pages:
@@ -79,7 +79,7 @@ def read(
         raise NotFound(str(error)) from None
 
 
-def _chosen(
+def _choose_folder(
     remote: RemoteRepository, tree: Mapping[str, Entry], folder: str | None, directory: str | None
 ) -> DocsFolder:
     named = None
@@ -222,7 +222,7 @@ def find_folder(paths: Collection[str], read: Callable[[str], str], directory: s
     package's folder, in a repository with several.
     """
     pages = [path for path in paths if path.lower().endswith(PAGE_ENDINGS)]
-    folders = (_configured(path, read(path), pages) for path in configurations(paths, directory))
+    folders = (_configured_folder(path, read(path), pages) for path in configurations(paths, directory))
     candidates = [folder for folder in folders if folder is not None and _count(pages, folder.path)]
     own = [folder for folder in candidates if directory and _is_below(folder.path, directory)]
     if own or candidates:
@@ -250,7 +250,7 @@ def unread(paths: Collection[str], folder: DocsFolder) -> list[str]:
     return named_formats(other_formats(inside))
 
 
-def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | None:
+def _configured_folder(path: str, text: str, pages: Collection[str]) -> DocsFolder | None:
     folder, name = posixpath.split(path)
 
     def at(inner: str) -> str:
@@ -259,28 +259,30 @@ def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | No
 
     if name.startswith(("mkdocs", "zensical")):
         match = _DOCS_DIR.search(text)
-        return _made(at(match[1] if match else "docs"), "mkdocs", path, "mkdocs")
+        return _folder_or_none(at(match[1] if match else "docs"), "mkdocs", path, "mkdocs")
     if name == "book.toml":
         match = _BOOK_SRC.search(text)
-        return _made(at(match[1] if match else "src"), "mdbook", path, "github")
+        return _folder_or_none(at(match[1] if match else "src"), "mdbook", path, "github")
     if name == "conf.py":
-        return _made(at("."), "sphinx", path, "github") if _MYST.search(text) else None
+        return _folder_or_none(at("."), "sphinx", path, "github") if _MYST.search(text) else None
     if name.startswith("docusaurus"):
         named_paths = [at(inner) for inner in _DOCUSAURUS_PATH.findall(text)]
         folders = [path for path in [*named_paths, at("docs"), at("../docs")] if path and _count(pages, path)]
         # the file names a path for each plugin, one of which may be the blog
         best = max(folders, key=lambda path: ("blog" not in path, _count(pages, path)), default="")
-        return _made(best, "docusaurus", path, "github")
+        return _folder_or_none(best, "docusaurus", path, "github")
     if name.startswith("astro"):
-        return _made(at("src/content/docs"), "astro", path, "github")
+        return _folder_or_none(at("src/content/docs"), "astro", path, "github")
     match = _SRC_DIR.search(text)
     root = posixpath.dirname(folder)
     if posixpath.basename(folder) != ".vitepress":  # .vitepress/config/index.ts
         root = posixpath.dirname(root)
-    return _made(posixpath.normpath(posixpath.join(root, match[1] if match else ".")), "vitepress", path, "vitepress")
+    return _folder_or_none(
+        posixpath.normpath(posixpath.join(root, match[1] if match else ".")), "vitepress", path, "vitepress"
+    )
 
 
-def _made(path: str, generator: Generator, evidence: str, slugs: Slugs) -> DocsFolder | None:
+def _folder_or_none(path: str, generator: Generator, evidence: str, slugs: Slugs) -> DocsFolder | None:
     return DocsFolder(path, generator, evidence, slugs) if path else None
 
 

@@ -223,7 +223,7 @@ class Examiner:
         """The attestation of an index from the cache; None if it was not verified before, or has another builder."""
         if self.rule is None or self._cache is None:
             return None
-        return recalled(self._cache, sha256, self._builder, self.rule.trusted_root)
+        return verified_before(self._cache, sha256, self._builder, self.rule.trusted_root)
 
     def is_settled(self, sha256: str) -> bool:
         """Whether an index needs no further examination."""
@@ -285,9 +285,11 @@ class Examiner:
         return by_builder
 
 
-def recalled(cache: FetchedCache, sha256: str, builder: str | None, trusted_root: str | None) -> Attestation | None:
+def verified_before(
+    cache: FetchedCache, sha256: str, builder: str | None, trusted_root: str | None
+) -> Attestation | None:
     """The attestation of an index, if it was verified before with the same trusted root and is by ``builder``."""
-    text = cache.held_by(note_of(sha256, trusted_root))
+    text = cache.read_note(note_of(sha256, trusted_root))
     try:
         attestation = Attestation(**json.loads(text)) if text else None
     except (ValueError, TypeError):
@@ -300,26 +302,26 @@ def note_of(sha256: str, trusted_root: str | None) -> str:
     return f"attestation {sha256} {trusted_root or ''}"
 
 
-def of_file(path: Path) -> list[str]:
+def read_bundles(path: Path) -> list[str]:
     """The bundles in the file beside the index at ``path``; none if there is no file. Raises :class:`NotAttested` if it
     cannot be read."""
     attestation_path = path.with_name(path.name + SUFFIX)
     try:
-        return of_bytes(safe_files.data(attestation_path, MAX_BYTES), str(attestation_path))
+        return bundles_of_bytes(safe_files.data(attestation_path, MAX_BYTES), str(attestation_path))
     except FileNotFoundError:
         return []
     except OSError as error:
         raise NotAttested(f"{attestation_path} cannot be read, because {safe_files.reason(error)}") from None
 
 
-def of_bytes(data: bytes, shown: str) -> list[str]:
+def bundles_of_bytes(data: bytes, shown: str) -> list[str]:
     """The bundles in the bytes of a file. ``shown``: its name in errors. Raises :class:`NotAttested`."""
     if len(data) > MAX_BYTES:
         raise NotAttested(f"{shown} is longer than {MAX_BYTES:,} bytes")
-    return parsed(data.decode("utf-8", "replace"), shown)
+    return parse_bundles(data.decode("utf-8", "replace"), shown)
 
 
-def parsed(text: str, shown: str) -> list[str]:
+def parse_bundles(text: str, shown: str) -> list[str]:
     """The bundles in the text of a file. ``shown``: its name in errors. Raises :class:`NotAttested`."""
     try:
         return bundles(text)
@@ -351,7 +353,7 @@ def verify(bundles: Sequence[str], sha256: str, trusted_root: str | None = None)
     valid, problem = [], "there is none"
     for bundle in bundles:
         try:
-            valid.append(_verified(verifier, bundle, sha256))
+            valid.append(_verify_bundle(verifier, bundle, sha256))
         except NotAttested as error:
             problem = str(error)
     if not valid:
@@ -359,7 +361,7 @@ def verify(bundles: Sequence[str], sha256: str, trusted_root: str | None = None)
     return valid
 
 
-def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
+def _verify_bundle(verifier: Verifier, text: str, sha256: str) -> Attestation:
     from sigstore.models import Bundle
     from sigstore.verify.policy import OIDCIssuerV2
 

@@ -100,7 +100,7 @@ class AutoUpdater(IndexLocation):
             return []
         if self._problem is None:
             return list(fetched.notes)
-        when = _confirmed(fetched)
+        when = _time_of_check(fetched)
         return [f"This is the index as fetched before, last confirmed {when}: {self._problem}", *fetched.notes]
 
     @property
@@ -188,7 +188,7 @@ class AutoUpdater(IndexLocation):
         self._progress(stage, done, total)
 
 
-def _confirmed(fetched: FetchResult) -> str:
+def _time_of_check(fetched: FetchResult) -> str:
     """The time when the publisher last confirmed that this index is the newest, such as "2 hours ago"."""
     then = datetime.fromisoformat((fetched.checked_at or "").replace("Z", "+00:00")).timestamp()
     seconds = time.time() - then

@@ -83,7 +83,7 @@ def command(
     if what and not re.match(r"#?(artifact|release):", what, re.IGNORECASE):
         raise ConfigError(f"{what} is neither artifact:NAME nor release:TAG. To write that file, add: --to {what}")
     builder("--attested-by", attested_by)
-    with _opened(docs, to, config) as opened, output.progress(quiet) as progress:
+    with _open_project(docs, to, config) as opened, output.progress(quiet) as progress:
         configured = opened.config.index
         target = None if configured and index_url.is_remote(configured) else opened.index_path
         fetch_options = opened.config.table(FetchOptions)
@@ -106,7 +106,7 @@ def command(
                     f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
                     "Correct --sha256, or the address."
                 )
-            pulled = _placed(fetched, target, configured is None, opened.tree, progress, is_named=to is not None)
+            pulled = _place(fetched, target, configured is None, opened.tree, progress, is_named=to is not None)
         except BuildError as error:
             raise BuildError(str(error).replace("--index", "--to")) from error
         except (ArtifactRejected, FormatTooNew) as error:
@@ -123,11 +123,11 @@ def command(
     if fetched.from_cache:
         output.warn(f"The cached index of {fetched.checked_at} is used: {fetched.from_cache}")
     if not quiet:
-        output.say(_rendered(pulled, options.build_command(OpenRequest(docs, to, config))))
+        output.say(_render(pulled, options.build_command(OpenRequest(docs, to, config))))
     return OK
 
 
-def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:
+def _open_project(docs: str | None, to: str | None, config: str | None) -> Anvil:
     """The project that the index is for. If only ``--to`` is given, the project has this index file and no
     documents."""
     import anvil
@@ -140,7 +140,7 @@ def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:
         raise ConfigError(f"{str(error).partition('.')[0]}. Name it with --docs, or a file with --to.") from None
 
 
-def _placed(
+def _place(
     fetched: FetchResult,
     target: Path | None,
     private: bool,
@@ -195,7 +195,7 @@ _FETCHED_FIELDS = ("origin", "commit", "distance", "fetched_at", "checked_at", "
 """Fields of :class:`FetchResult` that the report has."""
 
 
-def _rendered(pulled: Pulled, build: str) -> str:
+def _render(pulled: Pulled, build: str) -> str:
     """The report for people. ``build``: the command that updates the index."""
     fetched, manifest = pulled.fetched, pulled.fetched.manifest
     counts = f"{counted(manifest.pages, 'page')}, {counted(manifest.chunks, 'chunk')}, {size(manifest.size)}"

@@ -115,7 +115,7 @@ def fetch(source: str | os.PathLike[str], request: FetchRequest = FetchRequest()
     if isinstance(address, LocalPath):
         examiner = Examiner(request.attested, None, address.shown)
         result = find(Path(address.path))
-        examined = examiner.examine(result.manifest.sha256, lambda: attestation.of_file(result.path))
+        examined = examiner.examine(result.manifest.sha256, lambda: attestation.read_bundles(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
         entry, index_source = request.entry(address), source_of(address)
@@ -153,7 +153,7 @@ class _Server:
         """The index of the source, or the cached one if the server cannot be reached."""
         entry, shown = self.entry, self.source.address.shown
         if self.request.offline:  # without the lock: nothing is written
-            return self._cached(entry.state(), self.request.offline)
+            return self._cached_result(entry.state(), self.request.offline)
         stored = entry.stored_state()
         try:
             with entry.lock(LOCK_TIMEOUT_S, self.request.progress):
@@ -162,13 +162,13 @@ class _Server:
                 # is not asked, because a clock can go back.
                 is_confirmed = state is not None and (stored is None or state.checked != stored.checked)
                 if state is not None and is_confirmed and self.examiner.is_settled(state.sha256):
-                    return self._fetched(state, Examined(self.examiner.recall(state.sha256)))
+                    return self._result(state, Examined(self.examiner.recall(state.sha256)))
                 try:
                     return self._newest(state)
                 except Unreachable as error:
                     if state is None:
                         raise Unreachable(f"{error} {shown} was not fetched before.") from None
-                    return self._cached(state, str(error))
+                    return self._cached_result(state, str(error))
         except IndexBusy as error:
             raise Unreachable(f"Another process is fetching {shown}. Try again when it has finished.") from error
         except (OSError, BuildError) as error:
@@ -177,7 +177,7 @@ class _Server:
             state = entry.state()
             if state is None:
                 raise FetchError(str(error)) from error
-            return self._cached(state, str(error))
+            return self._cached_result(state, str(error))
 
     def _newest(self, state: CacheState | None) -> FetchResult:
         """The index that the server has now. If manifest and file do not match, both are requested a second time,
@@ -190,7 +190,7 @@ class _Server:
                 for candidate in self.source.candidates(http, state, request.head):
                     if candidate is None:
                         assert state is not None
-                        return self._confirmed(http, state, time.time())
+                        return self._confirm(http, state, time.time())
                     try:
                         return self._obtain(http, state, candidate)
                     except Missing:
@@ -206,17 +206,17 @@ class _Server:
         the cache does not have it."""
         entry, cache, shown, now = self.entry, self.entry.cache, self.source.address.shown, time.time()
         # With a revision, the published digest may be that of an archive. A note in the cache has that of its index.
-        sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
+        sha256 = cache.read_note(candidate.name) if candidate.revision else candidate.sha256
         file = cache.object(sha256) if sha256 else None
         downloaded, validators = file is None, candidate.validators
         if file is None:
             downloaded_validators = download(http, candidate, entry.part, self.request.progress)
             if downloaded_validators is None:
                 assert state is not None
-                return self._confirmed(http, state, now)
+                return self._confirm(http, state, now)
             if candidate.manifest is None:
                 validators = downloaded_validators
-            file = self._verified(candidate, http.limits.size)
+            file = self._verify(candidate, http.limits.size)
         described = publish.describe(file)
         if candidate.manifest is not None:
             agree(candidate.manifest, described, shown)
@@ -241,19 +241,19 @@ class _Server:
         else:
             entry.replace(file, described, new)
         cache.prune()
-        result = self._fetched(new, examined)
+        result = self._result(new, examined)
         notes = (*candidate.notes, *result.notes)
         return replace(result, downloaded=downloaded, distance=candidate.distance, notes=notes)
 
-    def _confirmed(self, http: HttpClient, state: CacheState, now: float) -> FetchResult:
+    def _confirm(self, http: HttpClient, state: CacheState, now: float) -> FetchResult:
         """The result for the cached index of ``state``, which is still the one on the server."""
         url = self.source.url_of(state)
         examined = self.examiner.examine(state.sha256, lambda: self.source.bundles(http, state.sha256, url))
         state = replace(state, checked=now)
         self.entry.confirm(state)
-        return self._fetched(state, examined)
+        return self._result(state, examined)
 
-    def _verified(self, candidate: Candidate, max_bytes: int) -> Path:
+    def _verify(self, candidate: Candidate, max_bytes: int) -> Path:
         """Check the downloaded file against its digest and manifest, and move the index into the cache."""
         entry, part, shown = self.entry, self.entry.part, self.source.address.shown
         named = f"The download from {shown}"
@@ -280,12 +280,12 @@ class _Server:
             entry.unpacked.unlink(missing_ok=True)
         return cached_file
 
-    def _cached(self, state: CacheState | None, reason: str) -> FetchResult:
+    def _cached_result(self, state: CacheState | None, reason: str) -> FetchResult:
         if state is None:
             raise Unreachable(f"{reason} It was not fetched before.")
-        return replace(self._fetched(state, Examined(self.examiner.offline(state.sha256))), from_cache=reason)
+        return replace(self._result(state, Examined(self.examiner.offline(state.sha256))), from_cache=reason)
 
-    def _fetched(self, state: CacheState, examined: Examined) -> FetchResult:
+    def _result(self, state: CacheState, examined: Examined) -> FetchResult:
         described = self.entry.manifest(state)
         return FetchResult(
             path=self.entry.index,

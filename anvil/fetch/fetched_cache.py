@@ -126,17 +126,17 @@ class FetchedCache:
         with temporary as folder:
             yield Path(folder, "index.db")
 
-    def held_by(self, name: str) -> str | None:
+    def read_note(self, name: str) -> str | None:
         """The text of a note; None if there is none. For an archive or an asset it is the SHA-256 of its index."""
         with contextlib.suppress(OSError):
-            return (self.folder / "names" / _hashed(name)).read_text(encoding="utf-8")
+            return (self.folder / "names" / _hash(name)).read_text(encoding="utf-8")
         return None
 
     def note(self, name: str, text: str) -> None:
         """Store a note, such as the SHA-256 of the index in an archive or an asset, whose content does not change.
         Raises :class:`CacheUnwritable`."""
         with self._writing():
-            _write(self.folder / "names" / _hashed(name), text)
+            _write(self.folder / "names" / _hash(name), text)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -148,7 +148,7 @@ class FetchedCache:
     def keep_only(self, objects: Collection[str], names: Collection[str]) -> None:
         """Remove all sources, all indexes but those with the SHA-256 in ``objects``, and all notes but ``names``. Files
         that the cache did not write stay."""
-        wanted = {f"{each}.db" for each in objects} | {_hashed(each) for each in names}
+        wanted = {f"{each}.db" for each in objects} | {_hash(each) for each in names}
         for name in ("objects", "names", "sources"):
             folder = self.folder / name
             is_here = folder.is_dir() and not folder.is_symlink()  # a link may lead to another cache
@@ -246,5 +246,5 @@ def _write(path: Path, text: str) -> None:
     safe_files.write_file(path, text)
 
 
-def _hashed(name: str) -> str:
+def _hash(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()

@@ -87,7 +87,7 @@ class GitHubSource:
         if response is None:
             return []
         try:
-            return bundles_of_api(response, lambda bundle_url: _stored(http, list_url, bundle_url))
+            return bundles_of_api(response, lambda bundle_url: _fetch_bundle(http, list_url, bundle_url))
         except ValueError as error:
             shown = index_url.without_secrets(list_url)
             raise FetchError(
@@ -284,10 +284,10 @@ def _pages(api: Api) -> Iterator[list[_Artifact]]:
         if url is None:
             return
         response, url = api.get(url, f"the artifact {name!r}")
-        yield _parsed(response, api.address)
+        yield _artifacts_in(response, api.address)
 
 
-def _parsed(response: Any, address: GitHubAddress) -> list[_Artifact]:
+def _artifacts_in(response: Any, address: GitHubAddress) -> list[_Artifact]:
     """The artifacts in a reply of the API, newest first, without those of forks and invalid entries."""
     name, ref, artifacts = address.name, address.ref, []
     for entry in objects(response, "artifacts"):
@@ -347,7 +347,7 @@ def find_release(api: Api) -> Candidate:
     release_path = "latest" if tag == "latest" else f"tags/{urllib.parse.quote(tag, safe='')}"
     response, _ = api.get(f"{api.root}/releases/{release_path}", f"the release {tag!r}")
     assets = {str(asset.get("name")): asset for asset in objects(response, "assets") if type(asset.get("id")) is int}
-    published = _published(api, assets)
+    published = _find_manifest(api, assets)
     names = [published.file] if published else [name for name in assets if name.lower().endswith(index_url.FILES)]
     names = ["index.db"] if "index.db" in names and not published else names
     if len(names) != 1 or names[0] not in assets:
@@ -376,7 +376,7 @@ def find_release(api: Api) -> Candidate:
     )
 
 
-def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | None:
+def _find_manifest(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | None:
     """The manifest among the files of a release; None if there is none."""
     # index.json comes first, which is Anvil's name for it: a release may have other files that look like a manifest.
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
@@ -393,7 +393,7 @@ def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | Non
 # --- attestations -------------------------------------------------------------------------------------------------
 
 
-def _stored(http: HttpClient, api: str, url: str) -> str:
+def _fetch_bundle(http: HttpClient, api: str, url: str) -> str:
     """The bundle in GitHub's storage at ``url``, which the reply of ``api`` names. It is requested like the target of a
     redirect, and without the token, because the address is signed. Raises :class:`FetchError`."""
     if not attestation.is_installed():  # it could not be unpacked, and nobody would read it

@@ -81,7 +81,7 @@ class WebSource:
             shown = index_url.without_secrets(reply.url)
             if reply.status != 200:
                 raise FetchError(f"{shown} answered with status {reply.status}.")
-            return attestation.parsed(reply.text(attestation.MAX_BYTES), shown)
+            return attestation.parse_bundles(reply.text(attestation.MAX_BYTES), shown)
 
 
 def _by_manifest(

@@ -230,7 +230,7 @@ def import_(given: OpenRequest, library: str | None, table: str, as_json: bool, 
         report = library_file.import_lancedb(path, table, library, progress)
     counts = _counts((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
     line = f"{counted(report.total_files, 'document')} of {path}: {counts or 'nothing to import'}."
-    return _finished(report, line, library_file, as_json, quiet)
+    return _print_report(report, line, library_file, as_json, quiet)
 
 
 def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
@@ -314,10 +314,10 @@ def ingest_command(
     if report.left_out:
         types = first_of([f"{count} .{ending}" for ending, count in report.left_out.items()], MAX_NAMED_TYPES)
         output.warn(" ".join([f"Left out, because files of their type are not read: {types}.", *report.notes]))
-    return _finished(report, summary(report), opened, as_json, quiet)
+    return _print_report(report, summary(report), opened, as_json, quiet)
 
 
-def _finished(report: FolderReport, line: str, library: Library, as_json: bool, quiet: bool) -> int:
+def _print_report(report: FolderReport, line: str, library: Library, as_json: bool, quiet: bool) -> int:
     """Print a report: its failures, the notes on documents, and ``line``, the summary. Returns the exit code."""
     if as_json:
         output.print_json(report)

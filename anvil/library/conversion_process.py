@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge
-from anvil.library.document_chunker import DocumentPart, sliced
+from anvil.library.document_chunker import DocumentPart, slices
 from anvil.library.document_formats import MAX_UNPACKED_BYTES, FileKind, Format, OpenFile, decoded, format_of, pieces
 from anvil.library.settings import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog, take_over_pipes, write_message
@@ -45,7 +45,7 @@ class Converter:
         """The Markdown of the file at ``path``, in order. A part is converted when it is asked for. Raises
         :class:`DocumentRejected` if the type is unknown, the file is damaged, or a limit is exceeded."""
         format_ = format_of(kind.type, self._options)
-        return self._text(path) if format_.is_text else self._converted(path, kind, format_)
+        return self._text(path) if format_.is_text else self._convert(path, kind, format_)
 
     def close(self) -> None:
         """Kill all processes; running conversions fail."""
@@ -66,9 +66,9 @@ class Converter:
                 f"It has {len(text):,} characters; the limit is {self._options.max_characters:,} "
                 "(library.max_characters)."
             )
-        return (DocumentPart(slice_, note=note) for slice_ in sliced(text))
+        return (DocumentPart(slice_, note=note) for slice_ in slices(text))
 
-    def _converted(self, path: Path, kind: FileKind, format_: Format) -> Iterator[DocumentPart]:
+    def _convert(self, path: Path, kind: FileKind, format_: Format) -> Iterator[DocumentPart]:
         empty = True
         with self._slots:
             process = self._take()
@@ -76,7 +76,7 @@ class Converter:
                 for part in process.convert(path, kind):
                     if text := part.text.strip():
                         empty = False
-                        yield from (DocumentPart(slice_, part.page, part.note) for slice_ in sliced(text + "\n\n"))
+                        yield from (DocumentPart(slice_, part.page, part.note) for slice_ in slices(text + "\n\n"))
             finally:
                 self._give_back(process)
         if empty:
@@ -227,7 +227,7 @@ def main() -> None:
         except BrokenPipeError:  # the parent has gone, and a normal exit would write to the pipe again
             os._exit(0)
         except Exception as error:
-            last = {"error": _damaged(kind.type, error), "ready": True}
+            last = {"error": _failure_message(kind.type, error), "ready": True}
         write_message(answers, last)
 
 
@@ -255,7 +255,7 @@ def _limit_cpu_time(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
 
 
-def _damaged(file_type: str, error: Exception) -> str:
+def _failure_message(file_type: str, error: Exception) -> str:
     """The message for a file at which a converter failed."""
     lines = str(error).strip().splitlines()
     reason = f"{type(error).__name__}: {lines[0][:200].rstrip('.')}" if lines else type(error).__name__

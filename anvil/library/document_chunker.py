@@ -37,7 +37,7 @@ class DocumentPart:
     note: str = ""
 
 
-def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
+def slices(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
     """Split a text into slices of at most ``size`` characters.
 
     A slice ends before a heading, as high a one as there is; else at a blank line outside fences; else at the end of a

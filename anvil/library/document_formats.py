@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.formats import characters
-from anvil.library.document_chunker import MAX_PART_CHARACTERS, sliced
+from anvil.library.document_chunker import MAX_PART_CHARACTERS, slices
 from anvil.library.settings import LibraryOptions
 
 MAX_UNPACKED_BYTES = 500_000_000
@@ -145,7 +145,7 @@ def _code(source: OpenFile) -> Iterator[Piece]:
     front matter, which no search finds."""
     text, note = decoded(source.file.read())
     fence = max(["~~~", *_TILDES.findall(text)], key=len) + "~"  # no line of the file ends the block
-    for part in sliced(text, MAX_PART_CHARACTERS - 2 * len(fence) - 100):  # room for the fences: no block is split
+    for part in slices(text, MAX_PART_CHARACTERS - 2 * len(fence) - 100):  # room for the fences: no block is split
         yield Piece(f"{fence}{source.kind.type}\n{part}\n{fence}", note=note)
 
 

@@ -26,7 +26,7 @@ from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, Doc
 from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
-from anvil.library.document_chunker import DocumentChunker, DocumentPart, sliced
+from anvil.library.document_chunker import DocumentChunker, DocumentPart, slices
 from anvil.library.document_formats import title_of, type_of
 from anvil.library.metadata_filter import checked_metadata, different_keys, library_name, source_name
 from anvil.library.stored_documents import LibraryReader, StagedDocument
@@ -51,7 +51,7 @@ def path_of(text: str, parameter: str) -> Path:
 
 
 def text_parts(data: bytes) -> Iterator[DocumentPart]:
-    return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
+    return (DocumentPart(text) for text in slices(data.decode("utf-8")))
 
 
 def describe_document(

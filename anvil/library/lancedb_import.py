@@ -106,10 +106,10 @@ def _documents(rows: Any) -> Iterator[dict[str, str]]:
     for _, group in itertools.groupby(records, key=lambda row: (row["library"], row["source"], row["doc_id"])):
         chunks = list(group)
         first = {key: "" if value is None else value for key, value in chunks[0].items()}
-        yield {**first, "text": joined([row["content"] or "" for row in chunks])}
+        yield {**first, "text": join_chunks([row["content"] or "" for row in chunks])}
 
 
-def joined(chunks: list[str]) -> str:
+def join_chunks(chunks: list[str]) -> str:
     """The text of chunks that may overlap, without the repetitions."""
     text = chunks[0] if chunks else ""
     for chunk in chunks[1:]:

@@ -25,7 +25,7 @@ from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter, values
 from anvil.library.document_chunker import DocumentPart
 from anvil.library.document_formats import BY_ENDING, FileKind, advice, format_of, looked_for, type_of
-from anvil.library.library_file import default_path, guarded, reading, writing
+from anvil.library.library_file import default_path, reading, reporting_damage, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryReader, LibraryWriter, not_found
@@ -122,7 +122,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             still_wanted()
             if self._reader is None:
                 self._reader = LibraryReader(open_file(self.path, self._manifest()))
-            with guarded(self.path), reading(self._reader.connection):
+            with reporting_damage(self.path), reading(self._reader.connection):
                 yield self._reader
 
     @contextlib.contextmanager
@@ -131,7 +131,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         with self._write_lock:
             if self._writer is None:
                 self._writer = LibraryWriter(open_file(self.path, self._manifest()))
-            with guarded(self.path):
+            with reporting_damage(self.path):
                 yield self._writer
 
     def _manifest(self) -> dict[str, str]:

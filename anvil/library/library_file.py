@@ -154,18 +154,18 @@ def check_open(handle: apsw.Connection, path: Path) -> None:
         )
     definitions = connections.definitions(handle)
     # The manifest is checked first: it has the dimensions, on which the other definitions depend.
-    if definitions.get(connections.MANIFEST_TABLE) != _expected(0)[connections.MANIFEST_TABLE]:
+    if definitions.get(connections.MANIFEST_TABLE) != _expected_definitions(0)[connections.MANIFEST_TABLE]:
         raise ArtifactRejected(f"{path} has no manifest of a library. {LIBRARY.restore}")
     meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
     dimensions = meta.get("embedding_dimensions")
     if any(not isinstance(meta.get(key), str) for key in SETTINGS) or not re.fullmatch("[0-9]{1,4}", dimensions or ""):
         raise ArtifactRejected(f"{path} is damaged: its manifest is not whole. {LIBRARY.restore}")
-    if definitions != _expected(int(dimensions or 0)):  # triggers and views could run any statement
+    if definitions != _expected_definitions(int(dimensions or 0)):  # triggers and views could run any statement
         raise ArtifactRejected(f"{path} has tables that a library does not have. Put a copy back, or move it away.")
 
 
 @lru_cache(maxsize=8)
-def _expected(dimensions: int) -> dict[tuple[str, str], str | None]:
+def _expected_definitions(dimensions: int) -> dict[tuple[str, str], str | None]:
     with contextlib.closing(connections.open_scratch(":memory:")) as model:
         _lay_out(model, {"embedding_dimensions": str(dimensions)})
         return connections.definitions(model)
@@ -178,7 +178,7 @@ class Damage(Exception):
     """A value in a file that Anvil never writes. Its text is a part of a sentence."""
 
 
-def typed(row: Any, what: str, *kinds: type) -> Any:
+def check_types(row: Any, what: str, *kinds: type) -> Any:
     """The row, checked: its values have the types ``kinds``, and no whole number is negative. Raises :class:`Damage`.
     ``what``: the name of the row in the message."""
     for value, kind in zip(row, kinds, strict=True):
@@ -200,10 +200,10 @@ _ERRORS_OF_DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, apsw.E
 
 
 @contextlib.contextmanager
-def guarded(path: Path) -> Iterator[None]:
+def reporting_damage(path: Path) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` in place of an error that damage of the file causes. Other errors pass."""
     try:
-        with _rejected(path, Damage, UnicodeDecodeError):
+        with _rejecting(path, Damage, UnicodeDecodeError):
             yield
     except _ERRORS_OF_DAMAGE:
         examine(path)  # raises if the file is damaged; if it is not, the error is a bug of Anvil
@@ -211,7 +211,7 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _rejected(path: Path, *errors: type[Exception]) -> Iterator[None]:
+def _rejecting(path: Path, *errors: type[Exception]) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` in place of these errors, and of SQLite's errors for a damaged file."""
     try:
         with connections.translate_errors(path, LIBRARY):
@@ -234,7 +234,7 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
     address = f"{connections.uri(path.resolve()).partition('?')[0]}?{'immutable=1' if log_is_empty else 'mode=ro'}"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     with (
-        _rejected(path, Damage, *_ERRORS_OF_DAMAGE),
+        _rejecting(path, Damage, *_ERRORS_OF_DAMAGE),
         contextlib.closing(connections.prepare(apsw.Connection(address, flags=flags))) as handle,
     ):
         check_open(handle, path)

@@ -23,7 +23,7 @@ from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import INSERT, SearchedText, VectorRows, chunk_values
 from anvil.index_file.writer import Writer, copy_rows
-from anvil.library.library_file import Damage, metadata, typed, writing
+from anvil.library.library_file import Damage, check_types, metadata, writing
 from anvil.library.metadata_filter import Filter, all_of, different_keys, labels_of, merged_metadata, valid_unicode
 from anvil.library.values import (
     Deleted,
@@ -52,7 +52,7 @@ _STORED = (
 
 
 def _stored(row: Sequence[Any]) -> LibraryDocument:
-    document = LibraryDocument(*typed(row, _ENTRY, str, str, str, str, str, str, str, int))
+    document = LibraryDocument(*check_types(row, _ENTRY, str, str, str, str, str, str, str, int))
     return replace(document, metadata=metadata(row[6], document.source))
 
 
@@ -73,18 +73,18 @@ class LibraryReader(Reader):
         raise not_found(doc_id)
 
     def row_of(self, document: LibraryDocument) -> int:
-        (row,) = typed((self._one("SELECT id FROM holdings WHERE doc_id = ?", document.doc_id),), _ENTRY, int)
+        (row,) = check_types((self._one("SELECT id FROM holdings WHERE doc_id = ?", document.doc_id),), _ENTRY, int)
         return int(row)
 
     def full_document(self, doc_id: str) -> WholeDocument:
         """The document with all its text. Raises :class:`NotFound`."""
         stored = self.by_id(doc_id)
-        (head,) = typed((self._one("SELECT head FROM holdings WHERE doc_id = ?", doc_id),), _ENTRY, str)
+        (head,) = check_types((self._one("SELECT head FROM holdings WHERE doc_id = ?", doc_id),), _ENTRY, str)
         chunks = self.connection.execute(
             "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
             table_rows.chunk_range(self.row_of(stored)),
         )
-        content = head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
+        content = head + "".join(visible_text.restored(*check_types(chunk, "a passage", str, str)) for chunk in chunks)
         return WholeDocument(
             doc_id, stored.source, stored.title, stored.library, content, stored.chunk_count, stored.metadata
         )
@@ -118,13 +118,15 @@ class LibraryReader(Reader):
             "SELECT d.library, count(*), sum(h.chunk_count) FROM documents d JOIN holdings h ON h.id = d.id "
             "GROUP BY 1 ORDER BY 1"
         )
-        return [LibrarySummary(*typed(row, _ENTRY, str, int, int)) for row in rows]
+        return [LibrarySummary(*check_types(row, _ENTRY, str, int, int)) for row in rows]
 
     # --- for a search -------------------------------------------------------------------------------------
 
     def version(self) -> int:
         """A number that grows with each change by any process."""
-        (number,) = typed((self._one("SELECT coalesce(max(number), 0) FROM changes"),), "the list of changes", int)
+        (number,) = check_types(
+            (self._one("SELECT coalesce(max(number), 0) FROM changes"),), "the list of changes", int
+        )
         return int(number)
 
     def changed_since(self, version: int) -> list[int]:
@@ -137,7 +139,7 @@ class LibraryReader(Reader):
         row_list = [int(row) for row in rows]
         texts = super().searched_text(row_list)
         for text in texts.values():
-            typed(text[:4], "a passage", str, str, str, str)
+            check_types(text[:4], "a passage", str, str, str, str)
         if len(texts) < len(set(row_list)):
             raise Damage("a passage is missing in the keyword index")
         return texts
@@ -195,7 +197,7 @@ class LibraryReader(Reader):
 
 def _passage(row: Sequence[Any]) -> Passage:
     kinds = (str, str, str, str, str, str, int, str, int, str)
-    passage = Passage(*typed((*row, 0.0), "a passage", *kinds, float))
+    passage = Passage(*check_types((*row, 0.0), "a passage", *kinds, float))
     return replace(passage, content=visible_text.shown(passage.content), metadata=metadata(row[-1], passage.source))
 
 

@@ -43,7 +43,7 @@ async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
     library: Library = bridge.target
     try:
         limit = library.config.table(LibraryOptions).max_upload_bytes
-        return JSONResponse(plain(await _ingested(bridge, request, limit)))
+        return JSONResponse(plain(await _ingest_form(bridge, request, limit)))
     except AnvilError as error:
         status = next(status for kind, status in STATUSES if isinstance(error, kind))
         return _refusal(status, str(error))
@@ -54,12 +54,12 @@ async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
         return _refusal(500, f"The upload failed inside the server ({type(error).__name__}). Its log says where.")
 
 
-async def _ingested(bridge: ThreadBridge, request: Request, max_bytes: int) -> Any:
+async def _ingest_form(bridge: ThreadBridge, request: Request, max_bytes: int) -> Any:
     # By the header, a form that is too large is refused unread. But the header may be missing or wrong.
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > max_bytes + FORM_OVERHEAD_BYTES:
         raise _too_large(max_bytes)
-    bounded = Request(request.scope, _bounded(request.receive, max_bytes))
+    bounded = Request(request.scope, _with_limit(request.receive, max_bytes))
     async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * MAX_METADATA_BYTES) as form:
         file = form.get("file")
         if file is None or isinstance(file, str) or not file_name(file.filename or ""):
@@ -94,7 +94,7 @@ def _ingest(target: Library, content: BinaryIO, name: str, library: str, metadat
         return target.ingest_as(path, name, library, metadata)
 
 
-def _bounded(receive: Receive, max_bytes: int) -> Receive:
+def _with_limit(receive: Receive, max_bytes: int) -> Receive:
     """``receive`` with a limit: it raises if the body is larger than a form with a file of ``max_bytes`` can be."""
     received_bytes = 0
 

@@ -54,7 +54,7 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
                 if reply.status != 200:
                     shown = _shown(reply.url)
                     raise DocumentRejected(f"{shown} has status {reply.status}. Open it in a browser to see why.")
-                download = _saved(reply, url, Path(folder, "document"), options.max_file_bytes)
+                download = _save(reply, url, Path(folder, "document"), options.max_file_bytes)
         except TimedOut:
             raise DocumentTooLarge(
                 f"{_shown(url)} took longer than {seconds:g} s (library.download_seconds)."
@@ -67,7 +67,7 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
         yield download
 
 
-def _saved(reply: Reply, url: str, target: Path, max_bytes: int) -> Download:
+def _save(reply: Reply, url: str, target: Path, max_bytes: int) -> Download:
     media_type, charset = content_type(reply.headers)
     # The address before the redirects, too: they often lead to a store of files, whose addresses have no names.
     names = (attachment_name(reply.headers), *(urllib.parse.urlsplit(address).path for address in (reply.url, url)))

@@ -61,7 +61,7 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
         verify.refuse_part(reader, index)
         meta, counts = reader.meta(), reader.counts()
         name = milvus_collections.generation_name(client.address.collection, meta["digest"], meta["checksum"])
-        is_exported = milvus_collections.pointed(client) == name
+        is_exported = milvus_collections.current_generation(client) == name
         if is_exported and not milvus_collections.is_whole(client, name):
             # A server refuses to drop a collection to which an alias points.
             client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)

@@ -68,12 +68,12 @@ class Client:
 
     def ask(self, name: str, *args: Any, timeout: float = QUERY_TIMEOUT_S, **more: Any) -> Any:
         """Call a method of pymilvus' client. Raises :class:`Gone`, :class:`Unreachable` or :class:`FetchError`."""
-        client = self._connected()
+        client = self._get_client()
         timeout_s = max(timeout, READ_TIMEOUT_S) if self.address.lite else timeout
         try:
             return getattr(client, name)(*args, timeout=timeout_s, **more)
         except Exception as error:  # the errors of pymilvus and gRPC have no other common base class
-            raise self._translated(error) from error
+            raise self._translate(error) from error
 
     def close(self) -> None:
         """Close the connection. The next request opens it again."""
@@ -84,7 +84,7 @@ class Client:
 
     # --- connecting ------------------------------------------------------------------------------------------
 
-    def _connected(self) -> MilvusClient:
+    def _get_client(self) -> MilvusClient:
         with self._lock:
             if self._client is None:
                 self._client = self._connect()
@@ -111,10 +111,10 @@ class Client:
                     f"The Milvus Lite file {self._uri} cannot be opened. Only one process can open it at a time: end "
                     "the other one, or serve the file with 'milvus-lite server'."
                 ) from error
-            raise self._translated(error) from error
+            raise self._translate(error) from error
         return client
 
-    def _translated(self, error: Exception) -> FetchError:
+    def _translate(self, error: Exception) -> FetchError:
         message = " ".join(str(getattr(error, "message", None) or error).split())
         if self._token:
             message = message.replace(self._token, "...")

@@ -233,7 +233,7 @@ def nearest_params(limit: int) -> dict[str, Any]:
     return {"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}}
 
 
-def pointed(client: Client) -> str | None:
+def current_generation(client: Client) -> str | None:
     """The generation to which the alias points; None if there is no alias.
 
     Raises :class:`ArtifactRejected` if the name is that of a collection or an alias that Anvil did not create.
@@ -325,7 +325,7 @@ class Generation:
 def point(client: Client, generation: str) -> str | None:
     """Point the alias at a generation, so that readers use it. Returns the former generation; None if there was
     none."""
-    before = pointed(client)
+    before = current_generation(client)
     step = "create_alias" if before is None else "alter_alias"
     client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
     return before
@@ -335,5 +335,5 @@ def remove_others(client: Client, current: str | None) -> None:
     """Remove all generations but ``current`` and the one to which the alias points, which another export may have
     moved."""
     for generation in sorted(existing(client) - {current}):
-        if generation != pointed(client):
+        if generation != current_generation(client):
             drop(client, generation)

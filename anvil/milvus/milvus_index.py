@@ -57,10 +57,10 @@ class MilvusCollection(IndexLocation):
     def reader(self) -> MilvusReader:
         """The reader of the current generation, which is kept until there is a newer one. Raises :class:`ArtifactError`
         if no generation can be used, and :class:`FetchError` if the server cannot be reached."""
-        generation = milvus_collections.pointed(self.client)
+        generation = milvus_collections.current_generation(self.client)
         if self._reader is None or self._reader.generation != generation:
             self._reader = None
-            self._reader = reader.opened(self.client)
+            self._reader = reader.open_current(self.client)
         return self._reader
 
     def open(self) -> AbstractContextManager[MilvusReader]:

@@ -361,9 +361,9 @@ def _words(fields: Mapping[str, Any]) -> Words:
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
 
 
-def opened(client: Client) -> MilvusReader:
+def open_current(client: Client) -> MilvusReader:
     """A reader of the current generation. Raises :class:`ArtifactMissing` if there is none."""
-    generation = milvus_collections.pointed(client)
+    generation = milvus_collections.current_generation(client)
     if generation is None:
         raise ArtifactMissing(f"There is no index {client.shown}. Write it with 'anvil export --to {client.shown}'.")
     return MilvusReader(client, generation)

@@ -32,10 +32,10 @@ CLUSTER_SIZE_INTERVAL_S = 5.0
 
 def main() -> None:
     messages, answers = take_over_pipes()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that _connected() calls ray.shutdown()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that _connection() calls ray.shutdown()
     request = next(messages)
     try:
-        with _connected(request.pop("address")) as ray:
+        with _connection(request.pop("address")) as ray:
             _serve(ray, request, messages, answers)
             write_message(answers, {"done": True})
     except _Refused as refused:
@@ -49,7 +49,7 @@ class _Refused(Exception):
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[Any]:
+def _connection(address: str) -> Iterator[Any]:
     import ray
 
     if address == "ray://local":

@@ -23,7 +23,7 @@ KNOWN = [Dependency("pypi", "fastapi", "0.115.0", True, "uv.lock")]
     ],
 )
 def test_the_command_names_the_package_as_it_can_be_found_again(typed: str, command: str) -> None:
-    assert AttemptLog().failure(package_names.matching(KNOWN, typed)).endswith(command)
+    assert AttemptLog().failure(package_names.find_dependency(KNOWN, typed)).endswith(command)
 
 
 def test_a_cache_that_cannot_be_written_ends_the_search() -> None:

@@ -35,7 +35,7 @@ KNOWN = [
     ],
 )
 def test_what_a_name_means(text: str, expected: Dependency) -> None:
-    assert package_names.matching(KNOWN, text) == expected
+    assert package_names.find_dependency(KNOWN, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_a_name_means(text: str, expected: Dependency) -> None:
 )
 def test_names_that_mean_nothing_or_too_much(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as error:
-        package_names.matching(KNOWN, text)
+        package_names.find_dependency(KNOWN, text)
     assert message in str(error.value) and not str(error.value).endswith("?.")
 
 

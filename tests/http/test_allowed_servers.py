@@ -80,7 +80,7 @@ def test_redirects_are_judged_too() -> None:
 
 
 def test_git_connects_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_repository, "_redirected", lambda url, policy: url)
+    monkeypatch.setattr(remote_repository, "_redirect_target", lambda url, policy: url)
     address, protocols, settings = remote_repository.checked("https://public.example/o/r", DependencyPolicy(), False)
     assert (address, protocols) == ("https://public.example/o/r", ("https",))
     assert settings == {"http.curloptResolve": "public.example:443:93.184.216.34"}

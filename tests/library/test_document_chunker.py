@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.library.document_chunker import DocumentChunker, sliced
+from anvil.library.document_chunker import DocumentChunker, slices
 from anvil.settings.schema import ChunkingOptions
 from anvil.values import Chunk
 
@@ -33,15 +33,15 @@ LINES = st.lists(
 
 def cut(text: str, size: int) -> tuple[DocumentChunker, list[Chunk]]:
     cutter = DocumentChunker(ChunkingOptions(max_chunk_size=400, min_chunk_size=50))
-    return cutter, [chunk for piece in sliced(text, size) for chunk in cutter.cut(piece)]
+    return cutter, [chunk for piece in slices(text, size) for chunk in cutter.cut(piece)]
 
 
 @settings(deadline=None)
 @given(LINES, st.integers(20, 300))
 def test_slices_joined_are_the_text(text: str, size: int) -> None:
-    slices = list(sliced(text, size))
-    assert "".join(slices) == text
-    assert all(each.strip() for each in slices) or len(slices) <= 1
+    parts = list(slices(text, size))
+    assert "".join(parts) == text
+    assert all(part.strip() for part in parts) or len(parts) <= 1
 
 
 @settings(deadline=None)
@@ -73,7 +73,7 @@ def test_text_before_a_slice_s_first_heading_belongs_to_the_one_before() -> None
 def test_no_fence_is_torn_that_fits() -> None:
     fence = "```\n" + "\n\n".join(f"line {n}" for n in range(8)) + "\n```\n"
     text = ("text\n\n" * 10 + fence) * 5
-    for piece in sliced(text, 260):
+    for piece in slices(text, 260):
         assert piece.count("```") % 2 == 0
 
 

@@ -336,4 +336,4 @@ def test_no_lancedb_no_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_what_chunks_share_is_there_once(chunks: list[str], text: str) -> None:
-    assert lancedb_import.joined(chunks) == text
+    assert lancedb_import.join_chunks(chunks) == text

@@ -58,7 +58,7 @@ def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) 
     told: list[str] = []
     done = exporting.export(index, client, lambda stage, *_: told.append(stage), grace=0)
     with verify.open_checked(index) as file:
-        there = milvus_reader.opened(client)
+        there = milvus_reader.open_current(client)
         assert (done.outcome, done.pages, done.chunks, done.digest) == (
             "exported",
             file.counts()["documents"],
@@ -116,7 +116,7 @@ def test_a_newer_file_takes_the_place_of_the_older(tmp_path: Path, client: Clien
     newer = export(built(tmp_path, {**PAGES, "new.md": "# New\n\nA new page on dugongs.\n"}), client)
     assert newer.outcome == "exported" and newer.generation != older.generation
     assert milvus_collections.existing(client) == {newer.generation}
-    assert "new.md" in milvus_reader.opened(client).pages
+    assert "new.md" in milvus_reader.open_current(client).pages
 
 
 def test_the_same_file_is_written_anew_where_some_of_it_is_gone(tmp_path: Path, client: Client) -> None:
@@ -125,7 +125,7 @@ def test_the_same_file_is_written_anew_where_some_of_it_is_gone(tmp_path: Path, 
     client.ask("drop_collection", f"{made}_pages")
     assert export(index, client).outcome == "exported"
     assert export(index, client).outcome == "unchanged" and milvus_collections.existing(client) == {made}
-    assert set(milvus_reader.opened(client).pages) == set(PAGES)
+    assert set(milvus_reader.open_current(client).pages) == set(PAGES)
 
 
 def test_an_export_leaves_what_another_has_pointed_readers_at(
@@ -145,8 +145,8 @@ def test_an_export_leaves_what_another_has_pointed_readers_at(
     assert exporting.export(first, client, grace=1).outcome == "exported"
     assert [each.outcome for each in meanwhile] == ["exported"]
     assert (
-        milvus_collections.pointed(client) == meanwhile[0].generation
-        and "newer.md" in milvus_reader.opened(client).pages
+        milvus_collections.current_generation(client) == meanwhile[0].generation
+        and "newer.md" in milvus_reader.open_current(client).pages
     )
     assert export(second, client).outcome == "unchanged"
 
@@ -167,7 +167,7 @@ def test_two_first_exports_end_with_the_one_that_was_last(
     monkeypatch.setattr(exporting._Export, "run", overtaken)
     last = export(first, client)
     assert last.outcome == "exported" and milvus_collections.existing(client) == {last.generation}
-    assert set(milvus_reader.opened(client).pages) == set(PAGES)
+    assert set(milvus_reader.open_current(client).pages) == set(PAGES)
 
 
 def test_an_export_that_breaks_off_leaves_the_old_one_answering(
@@ -182,11 +182,11 @@ def test_an_export_that_breaks_off_leaves_the_old_one_answering(
                 export(newer, client)
         assert len(milvus_collections.existing(client)) == 2
         assert (
-            "new.md" not in milvus_reader.opened(client).pages
-            and milvus_collections.pointed(client) == older.generation
+            "new.md" not in milvus_reader.open_current(client).pages
+            and milvus_collections.current_generation(client) == older.generation
         )
     assert export(newer, client).outcome == "exported"
-    assert len(milvus_collections.existing(client)) == 1 and "new.md" in milvus_reader.opened(client).pages
+    assert len(milvus_collections.existing(client)) == 1 and "new.md" in milvus_reader.open_current(client).pages
 
 
 def test_rows_that_did_not_arrive_are_missed(tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_rows_that_did_not_arrive_are_missed(tmp_path: Path, client: Client, mon
     monkeypatch.setattr(milvus_collections.Generation, "_send", losing)
     with pytest.raises(FetchError, match="Export again"):
         export(built(tmp_path, PAGES), client)
-    assert milvus_collections.pointed(client) is None
+    assert milvus_collections.current_generation(client) is None
 
 
 def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, client: Client) -> None:
@@ -219,7 +219,7 @@ def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, client: Cli
 
 def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: Path, client: Client) -> None:
     with pytest.raises(ArtifactMissing, match="anvil export --to"):
-        milvus_reader.opened(client)
+        milvus_reader.open_current(client)
     made = export(built(tmp_path, PAGES), client)
     row = milvus_collections.part(milvus_collections.ABOUT, 0)
     for said, error, words in (
@@ -231,10 +231,10 @@ def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: P
         about = {"id": row, "text": f"1\n{json.dumps(said)}", "vector": [0.0, 0.0]}
         client.ask("upsert", f"{made.generation}_parts", [about])
         with pytest.raises(error, match=words):
-            milvus_reader.opened(client)
+            milvus_reader.open_current(client)
     client.ask("drop_collection", f"{made.generation}_parts")
     with pytest.raises(ArtifactRejected, match="an incomplete one"):
-        milvus_reader.opened(client)
+        milvus_reader.open_current(client)
 
 
 def test_a_shard_is_no_index(tmp_path: Path, client: Client, keywords: EmbeddingProvider) -> None:
@@ -247,7 +247,7 @@ def test_a_shard_is_no_index(tmp_path: Path, client: Client, keywords: Embedding
 
 def test_an_index_without_vectors_is_exported_too(tmp_path: Path, client: Client, keywords: EmbeddingProvider) -> None:
     done = export(built(tmp_path, pages(4), keywords), client)
-    assert done.vectors == 0 and done.chunks > 0 and milvus_reader.opened(client).counts()["vectors"] == 0
+    assert done.vectors == 0 and done.chunks > 0 and milvus_reader.open_current(client).counts()["vectors"] == 0
 
 
 def test_pages_have_the_ids_that_the_file_gives_them(tmp_path: Path, client: Client) -> None:
