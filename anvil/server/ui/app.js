@@ -1,5 +1,5 @@
-// The app: the current view, the keys, the token, and the state of the index. The fragment (#) has the whole view, so links
-// can be shared.
+// The app: the current view, keys, the token, and the state of the index. The fragment (#) of the address describes the whole
+// view, so links can be shared.
 
 import {ask, collection, counted, el, fragment, keepCollections, keepToken, parameters} from './dom.js';
 import * as health from './health.js';
@@ -14,10 +14,10 @@ const help = document.getElementById('help');
 const chooser = document.getElementById('collection');
 const POLL_MS = 1500; // between two status requests while the index is being built
 let name = 'search';
-let steps = 0; // views opened since the first, to which Esc can go back
+let steps = 0; // the number of views that were opened after the first; Esc goes back through them
 let locked = false;
-let labels = []; // of the collections; none where there is a single index
-let chosen; // the label in the address
+let labels = []; // labels of the collections; empty if there is a single index
+let chosen; // the label of the collection in the address
 
 const wanted = given => ('page' in given ? 'pages' : names.find(view => view in given) ?? 'search');
 const address = view => (view === 'search' ? '#' : fragment({[view]: ''}));
@@ -27,7 +27,7 @@ document.querySelector('nav').append(
 document.getElementById('numbers').append(
   el('dt', null, ...names.map((_, index) => [el('kbd', null, index + 1), ' '])), el('dd', null, names.join(', ')));
 
-/** Keep the token of the address that `anvil ui` prints. It does not stay there. */
+/** Keep the token of the address that `anvil ui` prints, and remove it from the address. */
 function takeToken() {
   const {token, ...given} = parameters();
   if (token === undefined) return;
@@ -58,7 +58,7 @@ function route() {
 
 // --- the collection
 
-/** Show which collection is chosen. Only a search can be of all. */
+/** Show which collection is chosen. Only a search can be in all collections. */
 function choose(label) {
   if (!labels.length) return;
   chooser.replaceChildren(

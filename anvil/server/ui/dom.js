@@ -1,4 +1,4 @@
-// Nodes, requests and the fragment. Text becomes text nodes: nothing here parses HTML.
+// Nodes, requests to the API, and the fragment of the address. Text becomes text nodes: nothing here parses HTML.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -28,7 +28,7 @@ const TOKEN = 'anvil-token';
 export const token = () => sessionStorage.getItem(TOKEN);
 export const keepToken = value => sessionStorage.setItem(TOKEN, value);
 
-/** A request of the API, about the chosen collection unless `given` names another. */
+/** Send a request to the API, for the chosen collection unless `given` names another. */
 export async function ask(name, given = {}, signal = undefined) {
   const query = new URLSearchParams(Object.entries({collection: parameters().in, ...given}).filter(([, value]) => value !== '' && value != null));
   const headers = token() ? {Authorization: `Bearer ${token()}`} : {};
@@ -48,7 +48,7 @@ export async function ask(name, given = {}, signal = undefined) {
 
 export const parameters = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
-/** The address of a view; of the chosen collection unless `given` names another. */
+/** The address of a view, for the chosen collection unless `given` names another. */
 export function fragment(given) {
   const spelled = value => encodeURIComponent(value).replace(/%2F/g, '/').replace(/%20/g, '+');
   const parts = Object.entries({in: parameters().in, ...given}).filter(([, value]) => value !== undefined && value !== null);
@@ -57,12 +57,12 @@ export function fragment(given) {
 
 // --- collections
 
-let collections = []; // {label, name, version}; none where there is a single index
-export const keepCollections = found => { collections = found; };
-/** The collection with a label; undefined where there is a single index. */
-export const collection = label => collections.find(each => each.label === label);
-/** The label of the collection that a result is from; undefined where there is a single index. */
-export const labelOf = hit => collections.find(each => each.name === hit.collection && each.version === (hit.version ?? null))?.label;
+let collections = []; // {label, name, version} of each; empty if there is a single index
+export const keepCollections = list => { collections = list; };
+/** The collection with a label; undefined if there is a single index. */
+export const collection = label => collections.find(one => one.label === label);
+/** The label of a result's collection; undefined if there is a single index. */
+export const labelOf = hit => collections.find(one => one.name === hit.collection && one.version === (hit.version ?? null))?.label;
 /** The arguments of a tool that choose a collection. */
 export function chosenBy(label) {
   const {name, version} = collection(label) ?? {};
@@ -110,10 +110,10 @@ export function sectionCall(file_path, heading_path, label) {
   return JSON.stringify({name: 'get_section', arguments: {file_path, heading_path: plainPath(heading_path), ...chosenBy(label)}});
 }
 
-/** The address of a section; `inside`: `{in: label}` for one of another collection than the chosen one. */
-export const place = (file_path, heading_path, inside = {}) => fragment({page: file_path, section: plainPath(heading_path), ...inside});
+/** The address of a section. `inside`: `{in: label}` if it is in another collection than the chosen one. */
+export const sectionAddress = (file_path, heading_path, inside = {}) => fragment({page: file_path, section: plainPath(heading_path), ...inside});
 
-export function trouble(error, again) {
+export function errorNotice(error, again) {
   return el('div', {class: 'trouble', role: 'alert'},
     el('p', null, error.message),
     again && el('button', {type: 'button', click: again}, 'Try again'));

@@ -1,6 +1,6 @@
 // The health view: contents of the index, stale pages, and findings about the pages. The server computes them.
 
-import {ask, counted, day, el, fragment, fullHeading, number, place, size, svg, trouble} from './dom.js';
+import {ask, counted, day, el, errorNotice, fragment, fullHeading, number, sectionAddress, size, svg} from './dom.js';
 
 const POLL_MS = 2000; // until the next request while vectors are being made
 const MAX_SHOWN = 10; // findings of a kind that are not folded
@@ -29,7 +29,7 @@ export async function show(main) {
     } while (report.status.index.pending_vectors);
   } catch (error) {
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
-    else if (view === mine) view.replaceChildren(trouble(error, () => show(main)));
+    else if (view === mine) view.replaceChildren(errorNotice(error, () => show(main)));
   }
 }
 
@@ -65,7 +65,7 @@ function drawn({health, status, stale, not_compared}) {
 const tile = (name, value, hint) => el('div', null, el('dt', null, name), el('dd', null, value, hint && el('small', null, hint)));
 
 function spot({file_path, heading_path, line, title}) {
-  return el('a', {href: place(file_path, heading_path)}, el('span', null, fullHeading(title, heading_path).split(' > ').pop()), el('small', null, line === null ? file_path : `${file_path}:${line}`));
+  return el('a', {href: sectionAddress(file_path, heading_path)}, el('span', null, fullHeading(title, heading_path).split(' > ').pop()), el('small', null, line === null ? file_path : `${file_path}:${line}`));
 }
 
 function findings(health) {
@@ -130,7 +130,7 @@ function bars(pages, most) {
     el('span', null, number(page.chars)))));
 }
 
-/** A histogram as wide as its place. `bins`: up to so many characters, so many chunks. */
+/** A histogram that fills the width. `bins`: the largest number of characters and the number of chunks of each. */
 function histogram(bins, limit) {
   const most = Math.max(1, ...bins.map(bin => bin.chunks));
   const names = bins.map((bin, at) => `${at ? `${number(bins[at - 1].up_to + 1)}–` : '0–'}${number(bin.up_to)}`);

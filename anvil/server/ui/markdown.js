@@ -1,5 +1,5 @@
-// A small Markdown renderer that builds nodes. Documents are not trusted: unknown syntax and HTML stay text; links go to
-// http, https or another page of the index; an image is shown as its alternative text and never fetched.
+// A small Markdown renderer that builds nodes. Documents are not trusted. Unknown syntax and HTML stay text. Links go to http,
+// https or another page of the index. Of an image the alternative text is shown, and it is not fetched.
 
 import {el} from './dom.js';
 
@@ -13,7 +13,7 @@ const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/;
 const CELLS = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/; // one way to match: else a line takes long
 const blank = line => line.trim() === '';
 
-/** The nodes of `text`. `resolve`: relative target -> address, or null. A first heading that only says `title` is left out. */
+/** The nodes of `text`. `resolve`: relative target -> address, or null. A first heading that equals `title` is left out. */
 export function rendered(text, resolve, title = null) {
   const into = document.createDocumentFragment();
   blocks(text.split(/\r\n?|\n/), into, resolve, 0);

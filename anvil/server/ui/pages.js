@@ -1,6 +1,6 @@
 // The pages view: a tree of all pages, and one page with its outline and sections.
 
-import {ask, copier, counted, day, el, fragment, letters, number, parameters, sectionCall, trouble} from './dom.js';
+import {ask, copier, counted, day, el, errorNotice, fragment, letters, number, parameters, sectionCall} from './dom.js';
 import {rendered} from './markdown.js';
 
 const NARROW = matchMedia('(max-width: 48rem)');
@@ -9,8 +9,8 @@ const lists = new Map(); // collection -> the promise of its page list, requeste
 const paths = new Map(); // collection -> the paths in its list
 let drawn = null; // the path of the page on the screen
 
-/** A promise of the page list of a collection, which the views share. */
-export function known(label = parameters().in) {
+/** A promise of the list of pages of a collection. The views share it. */
+export function pageList(label = parameters().in) {
   if (!lists.has(label)) {
     lists.set(label, ask('pages', {collection: label}).then(found => {
       paths.set(label, new Set(found.pages.map(page => page.file_path)));
@@ -26,8 +26,8 @@ export function forget() {
   lists.clear();
 }
 
-/** A function from a relative link on the page at `path` to the address of that page; null if it is not in the index. */
-export function within(path, label = parameters().in) {
+/** A function that returns the address of the page that a link on the page at `path` leads to; null if it is not indexed. */
+export function linkResolver(path, label = parameters().in) {
   return target => {
     let url;
     try {
@@ -58,7 +58,7 @@ export async function show(main, given) {
   const listed = list();
   if (!given.page) {
     await listed;
-    const found = await known().catch(() => []);
+    const found = await pageList().catch(() => []);
     const first = found.find(page => /^(index|readme|_index)\./i.test(page.file_path)) ?? found[0];
     if (first && !('page' in parameters()) && 'pages' in parameters() && !NARROW.matches) await open({page: first.file_path});
     return;
@@ -77,10 +77,10 @@ function build() {
 async function list() {
   let found;
   try {
-    found = await known();
+    found = await pageList();
   } catch (error) {
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
-    else tree.replaceChildren(trouble(error, () => { forget(); list(); }));
+    else tree.replaceChildren(errorNotice(error, () => { forget(); list(); }));
     return;
   }
   const wanted = filter.value.trim().toLowerCase();
@@ -133,7 +133,7 @@ async function open(given) {
   } catch (error) {
     drawn = null;
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
-    else reading.replaceChildren(el('a', {class: 'up', href: fragment({pages: ''})}, '← All pages'), trouble(error));
+    else reading.replaceChildren(el('a', {class: 'up', href: fragment({pages: ''})}, '← All pages'), errorNotice(error));
     return;
   }
   const {page, sections, url} = found;
@@ -173,7 +173,7 @@ function outline(page, sections) {
 
 function part(page, section, text) {
   const body = el('div', {class: 'prose'});
-  body.append(rendered(text, within(page.file_path), section.ordinal === 0 ? page.title : null));
+  body.append(rendered(text, linkResolver(page.file_path), section.ordinal === 0 ? page.title : null));
   return el('section', {class: 'section', tabindex: -1, 'aria-label': titled(page, section)},
     el('div', {class: 'bar'},
       el('a', {href: fragment({page: page.file_path, section: section.heading_path}), 'aria-label': `Link to ${titled(page, section)}`},

@@ -1,8 +1,8 @@
 // The search view: a query, its results, and the JSON that an agent gets.
 
-import {ask, chosenBy, copier, counted, el, fragment, labelOf, letters, number, parameters, place, plainPath, sectionCall, svg, trouble} from './dom.js';
+import {ask, chosenBy, copier, counted, el, errorNotice, fragment, labelOf, letters, number, parameters, plainPath, sectionAddress, sectionCall, svg} from './dom.js';
 import {highlight, rendered} from './markdown.js';
-import {known, within} from './pages.js';
+import {linkResolver, pageList} from './pages.js';
 
 const NARROW = matchMedia('(max-width: 48rem)');
 NARROW.addEventListener('change', () => { if (folded) folded.open = !NARROW.matches; });
@@ -22,7 +22,7 @@ const SHOWN_SECTIONS = 3; // of one page; more are behind a click, so that the n
 const MODES = {hybrid: 'Hybrid', semantic: 'Semantic', keyword: 'Keyword'};
 
 let view, query, mode, top, files, agent, told, results, folded;
-let asked = null; // the parameters that the shown results answer
+let lastRequest = null; // the parameters that the shown results answer
 let answer = null;
 let running = null;
 let timer = 0;
@@ -38,8 +38,8 @@ export function show(main, given) {
   files.value = given.files ?? '';
   agent.checked = 'agent' in given;
   for (const radio of mode) radio.checked = radio.value === (given.mode ?? 'hybrid');
-  const wanted = JSON.stringify(wantedNow());
-  if (wanted !== asked) run();
+  const wanted = JSON.stringify(currentRequest());
+  if (wanted !== lastRequest) run();
   else draw();
   window.scrollTo(0, scrolled);
   if (!query.value) query.focus({preventScroll: true});
@@ -61,9 +61,9 @@ const links = () => [...results.querySelectorAll('.hit h2 a')];
 export const rows = () => links().filter(link => link.getClientRects().length);
 export function toggleAgent() {
   agent.checked = !agent.checked;
-  settled(false);
+  applyQuery(false);
 }
-/** Search again: the index changed. */
+/** Search again, because the index changed. */
 export function refresh() {
   if (view?.isConnected && query.value.trim()) run();
 }
@@ -71,18 +71,18 @@ export function refresh() {
 function build() {
   query = el('input', {
     id: 'q', type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: 1000, 'aria-label': 'Question',
-    placeholder: 'Ask as an agent would', input: later,
+    placeholder: 'Ask as an agent would', input: applyQueryLater,
   });
   const radios = Object.entries(MODES).map(([value, name]) => el('label', null,
-    el('input', {type: 'radio', name: 'mode', value, change: () => settled(false)}), el('span', null, name)));
+    el('input', {type: 'radio', name: 'mode', value, change: () => applyQuery(false)}), el('span', null, name)));
   mode = radios.map(label => label.firstChild);
-  top = el('select', {id: 'n', change: () => settled(false)}, [1, 3, 5, 10, 20].map(n => el('option', {value: n}, String(n))));
-  files = el('input', {id: 'files', type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: 'guides/**', input: later});
-  agent = el('input', {type: 'checkbox', role: 'switch', change: () => settled(false)});
+  top = el('select', {id: 'n', change: () => applyQuery(false)}, [1, 3, 5, 10, 20].map(n => el('option', {value: n}, String(n))));
+  files = el('input', {id: 'files', type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: 'guides/**', input: applyQueryLater});
+  agent = el('input', {type: 'checkbox', role: 'switch', change: () => applyQuery(false)});
   told = el('div', {class: 'told', role: 'status'});
   results = el('div', {class: 'results'});
   return el('div', {class: 'search'},
-    el('form', {role: 'search', submit: event => { event.preventDefault(); settled(true); }},
+    el('form', {role: 'search', submit: event => { event.preventDefault(); applyQuery(true); }},
       query, el('button', {class: 'unseen', tabindex: -1}, 'Ask'), // without a button Enter does nothing
       folded = el('details', {class: 'options', open: !NARROW.matches}, el('summary', null, 'Options'), el('div', {class: 'controls'},
         el('fieldset', {class: 'modes'}, el('legend', {class: 'unseen'}, 'How to search'), radios),
@@ -93,15 +93,15 @@ function build() {
 }
 
 const chosen = () => mode.find(radio => radio.checked)?.value ?? 'hybrid';
-const wantedNow = () => ({query: query.value.trim(), top_k: top.value, file_filter: files.value.trim(), mode: chosen(), collection: parameters().in});
+const currentRequest = () => ({query: query.value.trim(), top_k: top.value, file_filter: files.value.trim(), mode: chosen(), collection: parameters().in});
 
-function later() {
+function applyQueryLater() {
   clearTimeout(timer);
-  timer = setTimeout(() => settled(false), PAUSE_MS);
+  timer = setTimeout(() => applyQuery(false), PAUSE_MS);
 }
 
-/** Write the query into the address, as a new history entry (`step`) or in place, and search if it changed. */
-function settled(step) {
+/** Write the query into the address, and search if it changed. `step`: as a new entry of the browser's history. */
+function applyQuery(step) {
   clearTimeout(timer);
   const now = {
     q: query.value.trim() || null,
@@ -116,14 +116,14 @@ function settled(step) {
   document.querySelector('[data-view=search]').href = address; // the link back to this search
   document.title = now.q ? `${now.q} · Anvil` : 'Anvil';
   scrolled = 0;
-  if (step || JSON.stringify(wantedNow()) !== asked) run();
+  if (step || JSON.stringify(currentRequest()) !== lastRequest) run();
   else draw();
 }
 
 async function run() {
   running?.abort();
-  const wanted = wantedNow();
-  asked = JSON.stringify(wanted);
+  const wanted = currentRequest();
+  lastRequest = JSON.stringify(wanted);
   if (!wanted.query) {
     answer = null;
     draw();
@@ -133,15 +133,15 @@ async function run() {
   view.setAttribute('aria-busy', 'true');
   const started = performance.now();
   try {
-    const [found] = await Promise.all([ask('search', wanted, mine.signal), known().catch(() => null)]); // the page list, to resolve links
+    const [found] = await Promise.all([ask('search', wanted, mine.signal), pageList().catch(() => null)]); // the page list, to resolve links
     const result = JSON.parse(found.text), round = performance.now() - started;
-    await Promise.all([...new Set(result.results.map(labelOf))].map(label => label && known(label).catch(() => null)));
+    await Promise.all([...new Set(result.results.map(labelOf))].map(label => label && pageList(label).catch(() => null)));
     answer = {...found, result, wanted, round};
     if (updated(answer.result.freshness).length) document.dispatchEvent(new CustomEvent('moved'));
   } catch (error) {
     if (error.name === 'AbortError') return;
     answer = {error, wanted};
-    asked = null;
+    lastRequest = null;
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
   }
   if (running !== mine) return;
@@ -159,7 +159,7 @@ function draw() {
   }
   if (answer.error) {
     told.replaceChildren();
-    results.replaceChildren(trouble(answer.error, run));
+    results.replaceChildren(errorNotice(answer.error, run));
     return;
   }
   const {result, text, wanted} = answer;
@@ -186,7 +186,7 @@ function welcome() {
   const box = el('div', {class: 'empty'},
     el('h1', null, 'What would an agent ask?'),
     el('p', null, 'The index is compared with the files before each search, so results have the current text.'));
-  known().then(pages => {
+  pageList().then(pages => {
     const some = [...new Set(pages.flatMap(page => page.headings).map(text => text.split(' > ').pop()).filter(asks))];
     const step = Math.max(1, Math.floor(some.length / 4));
     const picked = some.filter((_, at) => at % step === 0).slice(0, 4);
@@ -195,7 +195,7 @@ function welcome() {
   return box;
 }
 
-/** The lists of pages in the freshness of an answer, which differed from the index: [what happened to them, their paths]. */
+/** [kind of change, paths] for each kind of pages that differed from the index, from the freshness of an answer. */
 function updated(fresh) {
   return Object.entries(fresh).filter(([kind, value]) => Array.isArray(value) && kind !== 'notes' && value.length);
 }
@@ -236,7 +236,7 @@ function asAgent(text, wanted) {
     shown);
 }
 
-/** The results by page, pages in the order of their best result. Of a page, the best section has an excerpt. */
+/** The results by page, with pages in the order of their best result. The best section of a page has an excerpt. */
 function grouped(hits, parts, wanted) {
   const groups = new Map();
   hits.forEach((hit, at) => {
@@ -253,7 +253,7 @@ function grouped(hits, parts, wanted) {
       el('summary', null, `${counted(cards.length - SHOWN_SECTIONS, 'more section')} of this page`), el('ol', null, cards.slice(SHOWN_SECTIONS)))));
 }
 
-/** The part of an address that names the collection of a result; empty where there is a single index. */
+/** The part of an address that names the collection of a result; empty if there is a single index. */
 const inside = hit => (labelOf(hit) ? {in: labelOf(hit)} : {});
 
 const ROOT = '(root)';
@@ -261,14 +261,14 @@ const ROOT = '(root)';
 const placeOf = hit => ({...hit.metadata, title: hit.title});
 const pageTitle = at => at.title ?? (at.heading_path.startsWith(ROOT) ? at.file_path.split('/').pop() : at.heading_path.split(' > ')[0]);
 
-/** The headings below the page's title; none for the text before the first one. */
+/** The headings below the page's title. The text before the first heading has none. */
 function headings(at) {
   const crumbs = at.heading_path.split(' > ');
   if (crumbs[0].startsWith(ROOT) || plainPath(crumbs[0]) === pageTitle(at)) crumbs.shift();
   return crumbs;
 }
 
-/** A result. `brief`: its text is shown after a click only. */
+/** A result. `brief`: whether its text is shown only after a click. */
 function card(hit, parts, rank, wanted, brief) {
   const at = placeOf(hit);
   const crumbs = headings(at);
@@ -301,7 +301,7 @@ function card(hit, parts, rank, wanted, brief) {
   return el('li', {class: brief ? 'hit brief' : 'hit'},
     el('div', {class: 'head'},
       el('h2', null, crumbs.length > 0 && el('span', {class: 'crumbs'}, `${crumbs.join(' › ')} › `),
-        el('a', {href: place(at.file_path, at.heading_path, inside(hit))}, marked(title))),
+        el('a', {href: sectionAddress(at.file_path, at.heading_path, inside(hit))}, marked(title))),
       at.start_line !== null && el('span', {class: 'path'}, `${at.start_line}–${at.end_line}`),
       hit.confidence !== null && el('span', {class: 'path likely', title: 'How likely it is that this answers'}, `confidence ${hit.confidence.toFixed(2)}`),
       sum),
@@ -309,7 +309,7 @@ function card(hit, parts, rank, wanted, brief) {
 }
 
 function fill(box, content, path, title, label) {
-  box.replaceChildren(rendered(content, within(path, label), title));
+  box.replaceChildren(rendered(content, linkResolver(path, label), title));
   highlight(box, answer.words);
 }
 
@@ -334,7 +334,7 @@ function scored(score, parts, kind) {
       el('dt', null, swatch(key), name), el('dd', null, value.toFixed(2))))));
 }
 
-/** The lines of a text, as the browser set them: {top, bottom} from the start of its content. Cells of a row share lines. */
+/** {top, bottom} of each line of a text, from the start of its content, as the browser set it. Cells of a row share lines. */
 function setLines(text) {
   const from = text.getBoundingClientRect().top - text.scrollTop;
   const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
@@ -353,7 +353,7 @@ function setLines(text) {
   return lines;
 }
 
-/** Shorten a text to whole lines, from its first matching word on. */
+/** Shorten a text to whole lines, beginning with the line of its first matching word. */
 function clamp(text) {
   text.style.removeProperty('--clamped');
   text.scrollTop = 0;
