@@ -60,7 +60,7 @@ class McpClient:
     condition: str = ""
     """A sentence on what else is needed, so that the client reads a project's file."""
     signs: tuple[str, ...] = ()
-    """Files and folders that only exist where a project or a user has this client."""
+    """Files and folders that show that a project or a user has this client."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

@@ -20,8 +20,8 @@ from anvil.server.logs import event
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 SHUTDOWN_TIMEOUT_S = 1.5
-"""Time for open requests, files and threads to end. After it the process exits without waiting for them. That is safe:
-all that it writes, it writes as transactions or by renaming files."""
+"""Time for open requests, files and threads to end. After it the process exits without waiting for them. That is safe,
+since its files survive when it is killed at any moment."""
 
 _exit_requested = threading.Event()
 
