@@ -50,9 +50,7 @@ MAX_FAILURES_SHOWN = 10
     "--shard", metavar="N/COUNT", help="With --index: only this share of the pages, such as 3/8; see 'anvil merge'."
 )
 @click.option(
-    "--executor",
-    metavar="ADDRESS",
-    help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local.",
+    "--executor", metavar="ADDRESS", help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local."
 )
 @click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the new index is staged.")
 @click.option(

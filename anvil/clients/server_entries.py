@@ -120,11 +120,7 @@ def folder_name(project: Path) -> str:
 
 
 def entry(
-    file: ClientFile,
-    project: Path,
-    options: Mapping[str, Path | str],
-    name: str,
-    command: Sequence[str] | None = None,
+    file: ClientFile, project: Path, options: Mapping[str, Path | str], name: str, command: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """The entry that starts ``anvil serve`` with ``options``, whose values are paths, or addresses as text.
 

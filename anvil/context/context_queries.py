@@ -19,14 +19,7 @@ from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from anvil.context.artifacts import (
-    KINDS,
-    Artifact,
-    Inventory,
-    StoredArtifacts,
-    is_within,
-    stored_artifacts,
-)
+from anvil.context.artifacts import KINDS, Artifact, Inventory, StoredArtifacts, is_within, stored_artifacts
 from anvil.context.ingestion import ContextCorpus, Ingestion
 from anvil.context.settings import STATUSES, ContextOptions
 from anvil.context.tasks import TaskCounts, TaskItem
@@ -222,11 +215,7 @@ class Context(AbstractContextManager["Context"]):
             return matches, tuple(ranked.span for ranked in result.ranked)
 
     def tasks(
-        self,
-        status: str = "open",
-        path: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
+        self, status: str = "open", path: str | None = None, limit: int | None = None, offset: int = 0
     ) -> tuple[TaskItem, ...]:
         """The tasks with a status (``open``, ``done`` or ``all``), by path and line. ``path``: only of a file or
         folder.

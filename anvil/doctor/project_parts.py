@@ -16,15 +16,7 @@ from anvil.cli.output import relative
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examination import Examination, ExaminedProject, Finding, Verdict
 from anvil.documents.folder_advice import folder_advice, no_page, other_formats_note
-from anvil.errors import (
-    AnvilError,
-    ArtifactError,
-    ArtifactMissing,
-    FormatTooNew,
-    GitError,
-    NotOwned,
-    SourceError,
-)
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, FormatTooNew, GitError, NotOwned, SourceError
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 from anvil.settings.configuration import nearest_config, variables

@@ -19,13 +19,7 @@ from typing import Any
 
 from anvil.formats.data_formats import compact
 from anvil.server.logs import ProgressReporter, Send, event
-from anvil.server.page_resources import (
-    MAX_STREAMS,
-    Connection,
-    Resources,
-    Subscriptions,
-    connection_methods,
-)
+from anvil.server.page_resources import MAX_STREAMS, Connection, Resources, Subscriptions, connection_methods
 from anvil.server.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
