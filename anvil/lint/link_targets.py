@@ -278,7 +278,7 @@ class Site:
         return [] if any(posixpath.basename(path).lower().startswith("readme.") for path in inside) else inside
 
     def _absence(self, path: str, file: str, link: Link) -> str | None:
-        """What is missing for a relative link; None if the site may have its target all the same."""
+        """The reason why the target of a relative link is missing; None if the site may have it."""
         rules = self.rules
         if file.startswith("../") or file == "..":
             return None  # outside of the repository

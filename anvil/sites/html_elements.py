@@ -190,7 +190,7 @@ _CODE_AS_TEXT = frozenset({"code-block", "code-collapse"})
 
 
 def is_code_group(element: Element | None) -> bool:
-    """Whether an element has the tabs of VitePress, each of which is code."""
+    """Whether an element is a group of tabs with code, as VitePress has it."""
     return element is not None and "vp-code-group" in classes(element)
 
 

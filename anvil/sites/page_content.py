@@ -138,7 +138,7 @@ def generator_of(tree: Tree) -> Generator:
 
     is_known = any(map(is_named, GENERATORS))
     for generator in GENERATORS:
-        # Markup alone is no evidence where the page names a generator of the table: both may use the same theme.
+        # Markup alone is no evidence if the page names a generator of the table: two generators may use one theme.
         may_be = is_named(generator) or not generator.meta or (generator.markup and not is_known)
         if may_be and (not generator.markup or html_tree.first(tree, generator.markup) is not None):
             return generator
@@ -302,7 +302,7 @@ def edit_url(tree: Tree) -> str | None:
 
 def _navigation(roots: Sequence[Element], skipped: frozenset[int]) -> frozenset[int]:
     """The elements that are navigation: at least half of their text is in links, and a class or an id calls them
-    navigation or they stand before the title. An element around an article is none, such as one with the class
+    navigation or they stand before the title. Elements around an article are not, such as one with the class
     ``sidebar-left`` around the whole page."""
     candidates = html_tree.ids([element for root in roots for element in html_tree.select(root, _NAVIGATION)])
     candidates |= html_tree.ids([element for root in roots for element in _before_title(root)])

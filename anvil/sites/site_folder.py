@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 3
 """Attempts to read a site that changes while it is read."""
 QUIET_S = 0.5
-"""How long the files of a changed site must stay the same before they are read again."""
+"""Time for which the files of a changed site must stay the same before they are read again."""
 MAX_WAIT_S = 120.0
-"""How long a build waits for the generator to finish."""
+"""The longest time that a build waits for the generator to finish."""
 MAX_DECLARED_BYTES = 1_000_000
 """The largest ``versions.json`` that is read."""
 MAX_SINGLE_READS = 32
@@ -97,7 +97,7 @@ class SiteFolder:
         """The files in the documentation folder at the last scan, as the tree gives them."""
         self._files: Mapping[str, KnownFile] = self._cache.files
         self._missed = 0
-        """How often a page was asked for whose Markdown was not stored."""
+        """The number of reads of pages whose Markdown was not stored."""
         self._texts: dict[str, tuple[int, int]] = {}
         """Path of a HTML file -> start and size of its Markdown and headings in the temporary file."""
         self._spool: IO[bytes] | None = None

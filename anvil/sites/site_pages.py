@@ -1,6 +1,4 @@
-"""Which HTML files of a site are pages, and why others are left out; the address, version, language and metadata of a
-page; copies of pages.
-"""
+"""Pages among the HTML files of a site: the reasons to leave files out, addresses, versions, metadata, and copies."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ MAX_PATHS_SHOWN = 3
 MAX_LISTING_WORDS = 30
 """Words outside of links and headings that a page of tags or a listing may have. A page with more is indexed."""
 MAX_SPECIAL_WORDS = 100
-"""The same for a search page and the page for addresses that do not exist."""
+"""Such words that a search page or the page for addresses that do not exist may have."""
 # Left out by path if they are short, because documentation may be about searching. A site has its search page at the
 # top, and in the folders of its languages and versions. Elsewhere a page with that name is about searching.
 _EDITION = r"(?:docs|[a-z]{2}(?:[-_][a-z]{2,4})?|v?\d[\w.-]*|latest|stable|dev|main|master|next|current)/"
