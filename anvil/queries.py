@@ -484,7 +484,6 @@ def _cannot_answer(problems: Problems) -> list[str]:
 
 
 def _problem(member: OpenedIndex, error: AnvilError) -> str:
-    """A sentence on a collection that cannot answer."""
     return f"{member.label} cannot answer: {error}"
 
 

@@ -91,7 +91,7 @@ def real_pages(index: Path) -> list[RealPage]:
         for place, owner in enumerate(owners.tolist()):
             of_chunk.setdefault(owner, []).append(place)
         rows: dict[int, list[int]] = {}
-        for row, document in reader.places():
+        for row, document in reader.chunk_documents():
             rows.setdefault(document, []).append(row)
         for found in reader.documents():
             chunks = reader.page_chunks(found.id)

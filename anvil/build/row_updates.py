@@ -159,7 +159,7 @@ class Indexer:
             return
         waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
         with self.writer.atomic():
-            self.writer.drop_bare_windows()
+            self.writer.drop_windows_without_vectors()
         total = self.writer.reader.count_without_windows()
         if total:
             self.progress("embedding", 0, total)

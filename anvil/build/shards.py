@@ -95,7 +95,7 @@ def join(
             writer.set_meta(meta)
             for done, (_, reader) in enumerate(readers):
                 progress("joining", done, len(readers))
-                transfer.take_over(writer, reader)
+                transfer.copy_documents(writer, reader)
         publication = publish.Publication(writer, lock)
         publication.write_text()
         digest = writer.seal()

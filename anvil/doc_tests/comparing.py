@@ -147,7 +147,7 @@ class _Replay:
             with self._writer.atomic():
                 for changed, source in ((self._restored, self._after.reader), (page, self._before)):
                     for path in _paths(changed) if changed else ():
-                        writer.put_back(self._writer, source, path)
+                        writer.restore_document(self._writer, source, path)
             self._restored = page
         moved = {page.file_path: page.old_path} if page.old_path else {}
         moved_back = moved | {new: moved.get(path, path) for new, path in self._after.parts.moved.items()}

@@ -75,7 +75,7 @@ class IndexedPages:
         expression = lexicon.any_of(phrase for phrase in phrases if phrase)
         if not expression:
             return []
-        rows = self._reader.holding(expression, MAX_PASSAGES + 1)
+        rows = self._reader.rows_matching(expression, MAX_PASSAGES + 1)
         if len(rows) > MAX_PASSAGES:
             return None
         new = [row for row in rows if row not in self._passages]

@@ -53,11 +53,11 @@ _OWN_WINDOWS = (
     f"AND (c.id << {table_rows.WINDOW_BITS}) + {(1 << table_rows.WINDOW_BITS) - 1}"
 )
 """A subquery for the windows of a chunk ``c``, to which conditions can be added."""
-UNCUT = f"NOT EXISTS ({_OWN_WINDOWS})"
+WITHOUT_WINDOWS = f"NOT EXISTS ({_OWN_WINDOWS})"
 """A condition: the chunk ``c`` has no window."""
-BARE_WINDOW = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
+WINDOW_WITHOUT_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
 """A condition: the window ``w`` has no vector."""
-LACKING = f"({UNCUT} OR EXISTS ({_OWN_WINDOWS} AND {BARE_WINDOW}))"
+WITHOUT_VECTORS = f"({WITHOUT_WINDOWS} OR EXISTS ({_OWN_WINDOWS} AND {WINDOW_WITHOUT_VECTOR}))"
 """A condition: the chunk ``c`` lacks windows, or its windows lack vectors."""
 
 
@@ -145,10 +145,13 @@ class Reader:
         """The number of windows without a vector plus that of chunks without a window; 0 without a table of vectors."""
         if not self.has_vectors():
             return 0
-        return int(self._one(f"SELECT count(*) FROM windows w WHERE {BARE_WINDOW}")) + self.count_without_windows()
+        return (
+            int(self._one(f"SELECT count(*) FROM windows w WHERE {WINDOW_WITHOUT_VECTOR}"))
+            + self.count_without_windows()
+        )
 
     def count_without_windows(self) -> int:
-        return int(self._one(f"SELECT count(*) FROM chunks c WHERE {UNCUT}"))
+        return int(self._one(f"SELECT count(*) FROM chunks c WHERE {WITHOUT_WINDOWS}"))
 
     def page_size(self) -> int:
         """Bytes of a page of the file."""
@@ -282,7 +285,7 @@ class Reader:
 
     # --- search -------------------------------------------------------------------------------------------
 
-    def places(self) -> Iterator[tuple[int, int]]:
+    def chunk_documents(self) -> Iterator[tuple[int, int]]:
         """(chunk row, document id) of all chunks, by path and position."""
         yield from self.connection.execute(
             "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
@@ -312,7 +315,7 @@ class Reader:
         sql = f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?"
         return self._column(sql, expression, ranking, *values, limit)
 
-    def holding(self, expression: str, limit: int) -> list[int]:
+    def rows_matching(self, expression: str, limit: int) -> list[int]:
         """Rows of up to ``limit`` chunks that match an FTS5 expression, in any order."""
         return self._column("SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?", expression, limit)
 

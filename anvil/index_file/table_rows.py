@@ -276,7 +276,7 @@ def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool
     return line_ends(text) - text.endswith(("\r", "\n")) == end_line - start_line
 
 
-class Edition(NamedTuple):
+class VersionAndLanguage(NamedTuple):
     """Fields of :class:`anvil.values.ChunkMetadata` that a document's metadata may have under these names; else
     None."""
 
@@ -284,12 +284,12 @@ class Edition(NamedTuple):
     language: str | None
 
 
-def edition(metadata: Mapping[str, Any]) -> Edition:
-    values = (metadata.get(name) for name in Edition._fields)
-    return Edition(*(value if isinstance(value, str) else None for value in values))
+def version_and_language(metadata: Mapping[str, Any]) -> VersionAndLanguage:
+    values = (metadata.get(name) for name in VersionAndLanguage._fields)
+    return VersionAndLanguage(*(value if isinstance(value, str) else None for value in values))
 
 
-def speaks(own: str, language: str) -> bool:
+def is_in_language(own: str, language: str) -> bool:
     """Whether a page in the language ``own`` is a page in ``language``: ``en-GB`` is ``en`` too."""
     # Sites write en_GB as well as en-GB.
     own, language = own.lower().replace("_", "-"), language.lower().replace("_", "-")
@@ -320,7 +320,16 @@ def stored_chunk(row: Sequence[Any]) -> StoredChunk:
     id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
     url, anchor, metadata = rest
     lines = first or None, last or None
-    place = path, heading, level, modified, chars, *lines, section_url(url, anchor), *edition(json.loads(metadata))
+    place = (
+        path,
+        heading,
+        level,
+        modified,
+        chars,
+        *lines,
+        section_url(url, anchor),
+        *version_and_language(json.loads(metadata)),
+    )
     return StoredChunk(id_, document, ordinal, title, content, start, ChunkMetadata(*place))
 
 

@@ -17,7 +17,7 @@ import apsw
 
 from anvil.index_file import connection as connections
 from anvil.index_file import manifests, table_rows
-from anvil.index_file.reader import BARE_WINDOW, LACKING, UNCUT, Reader
+from anvil.index_file.reader import WINDOW_WITHOUT_VECTOR, WITHOUT_VECTORS, WITHOUT_WINDOWS, Reader
 from anvil.index_file.table_rows import (
     DIGESTED,
     INSERT,
@@ -156,12 +156,12 @@ class Writer:
 
     def chunks_without_windows(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks after row ``after`` that have no window, by row."""
-        return self._chunk_texts(UNCUT, after, limit)
+        return self._chunk_texts(WITHOUT_WINDOWS, after, limit)
 
-    def drop_bare_windows(self) -> None:
+    def drop_windows_without_vectors(self) -> None:
         """Remove all windows of each chunk with a window without a vector, because an earlier run could not embed
         it."""
-        sql = f"SELECT DISTINCT id >> {table_rows.WINDOW_BITS} FROM windows w WHERE {BARE_WINDOW}"
+        sql = f"SELECT DISTINCT id >> {table_rows.WINDOW_BITS} FROM windows w WHERE {WINDOW_WITHOUT_VECTOR}"
         rows: list[Any] = self.connection.execute(sql).fetchall()
         for (row,) in rows:
             self._drop_windows(*table_rows.window_range(row, row))
@@ -182,12 +182,12 @@ class Writer:
 
     def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks after row ``after`` without windows, or with windows without vectors, by row."""
-        return self._chunk_texts(LACKING, after, limit)
+        return self._chunk_texts(WITHOUT_VECTORS, after, limit)
 
     def chunks_lacking_vectors(self, rows: Collection[int]) -> list[ChunkText]:
         """The chunks of these rows without windows, or with windows without vectors, by row."""
         chosen = f"id IN ({', '.join(str(int(row)) for row in rows)})"
-        return self._chunk_texts(f"{chosen} AND {LACKING}", -1, len(rows))
+        return self._chunk_texts(f"{chosen} AND {WITHOUT_VECTORS}", -1, len(rows))
 
     def _chunk_texts(self, condition: str, after: int, limit: int) -> list[ChunkText]:
         rows = self.connection.execute(
@@ -271,7 +271,7 @@ class Writer:
         return digest
 
 
-def take_over(writer: Writer, reader: Reader) -> None:
+def copy_documents(writer: Writer, reader: Reader) -> None:
     """Add every document of ``reader`` to a working copy with the same settings, which has none of these documents.
 
     Documents may get other ids. The keyword index is not changed; publishing makes it from the chunks.
@@ -280,7 +280,7 @@ def take_over(writer: Writer, reader: Reader) -> None:
         _copy(writer, reader, document)
 
 
-def put_back(writer: Writer, reader: Reader, file_path: str) -> None:
+def restore_document(writer: Writer, reader: Reader, file_path: str) -> None:
     """Replace, add or remove a document of a working copy, so that it is as in ``reader``.
 
     Both have the same settings. The keyword index is changed too.

@@ -163,7 +163,7 @@ class _Export:
             self._target.put("windows", {"id": id_, "document": document, "vector": vector.astype(np.float32)})
             if number % BATCH_CHUNKS == 0:
                 self._progress("exporting vectors", number, len(ids))
-        chunks = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
+        chunks = np.sort(np.fromiter((row for row, _ in self._reader.chunk_documents()), np.int64))
         table = VectorIndex(vectors, np.searchsorted(chunks, rows), chunks >> table_rows.CHUNK_BITS)
         for document, mean in zip(*table.centroids, strict=True):
             if mean.any():

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from anvil.errors import ArtifactRejected, FetchError
 from anvil.formats.data_formats import compact
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import SearchedText, StoredChunk, edition
+from anvil.index_file.table_rows import SearchedText, StoredChunk, version_and_language
 from anvil.milvus.milvus_client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone
 from anvil.search.page_weights import is_deprecated
 from anvil.values import ChunkMetadata
@@ -122,7 +122,7 @@ class PageEntry(NamedTuple):
         deprecated = {id_ for id_, *signs in reader.about_deprecation() if is_deprecated(*signs)}
         for page in reader.documents():
             place = page.file_path, page.id, blobs.get(page.file_path, ""), page.last_modified
-            yield cls(*place, *sizes.get(page.id, (0, 0)), *edition(page.metadata), page.id in deprecated)
+            yield cls(*place, *sizes.get(page.id, (0, 0)), *version_and_language(page.metadata), page.id in deprecated)
 
 
 @dataclass(frozen=True, slots=True)

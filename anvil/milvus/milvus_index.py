@@ -269,7 +269,7 @@ class MilvusIndex:
         named = self.reader.below.matching(
             self._tokens([text]), MAX_PHRASE_CANDIDATES, milvus_collections.within(None, self.reader.masked)
         )
-        named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
+        named += self.reader.above.rows_matching(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
         return _Holders(self._words, self.stem(text), named)
 
     def _tokens(self, texts: Iterable[str]) -> list[str]:
@@ -382,7 +382,7 @@ class MilvusIndex:
     def _table_above(self) -> tuple[list[int], VectorIndex]:
         """The rows of the overlay, and an index of their vectors."""
         if self._above is None:
-            rows = sorted(row for row, _ in self.reader.above.places())
+            rows = sorted(row for row, _ in self.reader.above.chunk_documents())
             owners, vectors = self.reader.above.matrix()
             documents = np.array(rows, np.int64) >> table_rows.CHUNK_BITS
             self._above = rows, VectorIndex(vectors, np.searchsorted(rows, owners), documents)

@@ -254,7 +254,10 @@ class KeywordTables:
         self._text_cache.forget()
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
-        return {phrase: frozenset(self._reader.holding(lexicon.literal(phrase), MAX_PHRASE_ROWS)) for phrase in phrases}
+        return {
+            phrase: frozenset(self._reader.rows_matching(lexicon.literal(phrase), MAX_PHRASE_ROWS))
+            for phrase in phrases
+        }
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
         return self._text_cache.get(rows)
@@ -271,7 +274,7 @@ class FileIndex(KeywordTables):
         self._link_cache: LinkCache = {} if link_cache is None else link_cache
         self.stem = Stemmer(tokenizer(reader.connection))
         self.average_length = reader.average_length()
-        flat = np.fromiter(chain.from_iterable(reader.places()), np.int64)  # without an object for each chunk
+        flat = np.fromiter(chain.from_iterable(reader.chunk_documents()), np.int64)  # without an object for each chunk
         self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
         self._by_row = np.argsort(self.rows)
         self._selections: dict[str, NDArray[np.bool_]] = {}

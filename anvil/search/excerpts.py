@@ -293,7 +293,6 @@ class _Definition(NamedTuple):
 
 
 def _definitions(text: str, pieces: Sequence[_Piece]) -> list[_Definition]:
-    """The definitions in lists of definitions."""
     lists: list[list[range]] = []
     list_kind, margin = "", 0  # of the definitions in the last list
     for place, piece in enumerate(pieces):

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, edition
+from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, version_and_language
 from anvil.search.ranking import SCORE_DIGITS, RankedChunk
 from anvil.values import PAGE_ENDING
 
 T = TypeVar("T")
 
-NEARLY = 0.8
+NEWER_SHARE = 0.8
 """Share of the score of a page's best version from which on a newer one replaces it. With less, the newer one may lack
 the section that answers.
 
@@ -122,7 +122,9 @@ def of_index(index: IndexReader) -> Versions:
     :func:`of_folder`."""
     if index.excluded_hashes() is None:
         return of_folder(index.paths())
-    return versions((page.id, page.url or page.file_path, edition(page.metadata).version) for page in index.documents())
+    return versions(
+        (page.id, page.url or page.file_path, version_and_language(page.metadata).version) for page in index.documents()
+    )
 
 
 def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
@@ -242,7 +244,7 @@ def one_of_each(
             scores[page(result)] = max(score(result), scores.get(page(result), score(result)))
     kept: dict[str, int] = {}
     for family, scores in best.items():
-        enough = NEARLY * max(scores.values())
+        enough = NEWER_SHARE * max(scores.values())
 
         def preference(page: int, family: str = family, enough: float = enough) -> tuple[bool, bool, object]:
             version = versions.pages[page].version

@@ -14,7 +14,7 @@ from pathlib import Path, PureWindowsPath
 from anvil.errors import NotFound
 from anvil.formats.characters import is_unicode, line_ends
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url
+from anvil.index_file.table_rows import StoredDocument, is_parallel, section_url, version_and_language
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.text.headings import under_heading
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
@@ -149,7 +149,7 @@ def get_section(
         first_line,
         last_line,
         section_url(document.url, section.anchor),
-        **edition(document.metadata)._asdict(),
+        **version_and_language(document.metadata)._asdict(),
     )
     below: Sequence[Section] = ()
     if not (include_children or part or under_heading(content).strip()):
@@ -317,7 +317,6 @@ def bounded_list(listed: PageList, limit: int | None, offset: int, max_chars: in
 
 
 def _listed_chars(page: PageSummary) -> int:
-    """Characters of an entry as JSON."""
     texts = (page.file_path, page.title, *page.headings, page.url or "", page.collection or "", page.version or "")
     return ENTRY_CHARS + sum(len(text) + TEXT_CHARS for text in texts)
 

@@ -210,7 +210,7 @@ def boost_siblings(scores: Sequence[float], pages: Sequence[int]) -> list[float]
 
 CANDIDATES = 20
 """Candidates by words, and as many by vectors; more of them changed no result that mattered."""
-ENOUGH = 20
+ENOUGH_CANDIDATES = 20
 """Candidates by rare words with which the other words are not looked up: the most results that a search can return."""
 MAX_POSTINGS = 1000
 """Entries of the keyword index that are read for candidates, rarest words first. The other words only score."""
@@ -479,7 +479,7 @@ def _keyword_candidates(
     rows: list[int] = []
     for size in sorted({min(affordable, len(words)), len(words)}):  # all words, where the rare ones find too few chunks
         terms = [*words[:size], *phrases]
-        if terms and len(rows) < min(count, ENOUGH):
+        if terms and len(rows) < min(count, ENOUGH_CANDIDATES):
             rows = index.matching(terms, count, selection)
     return rows
 

@@ -197,9 +197,9 @@ ENOUGH_EVIDENCE = 0.3
 """Evidence, about .89 of the best score, from which on a further section has text, and a text gets what others leave. A
 line for each further section took two thirds of the text from the sections that answer. In 208 questions, replies of
 the same length had .31 of the text of those sections, and have .40 without such lines."""
-NEAR = 0.7
+FURTHER_SHARE = 0.7
 """Share of the score of a page's result from which on a further section of the page is named."""
-DONATED = 2
+DONATED_PART = 2
 """The longest text gives at most one part in so many to a definition that would be cut."""
 MAX_ALSO = 2
 """Further sections of its page that a result names."""
@@ -302,7 +302,7 @@ def without_bare_sections(results: Sequence[RankedChunk], texts: Mapping[int, Se
         row = result.row
         if row in bare or row in lists:
             of_page = (other for other in others if other.row >> CHUNK_BITS == row >> CHUNK_BITS)
-            parent, least = f"{texts[row].heading_path}{SEPARATOR}", NEAR * result.score
+            parent, least = f"{texts[row].heading_path}{SEPARATOR}", FURTHER_SHARE * result.score
             replacements = (
                 other.row
                 for other in of_page
@@ -358,7 +358,7 @@ def _divide(entries: Sequence[_Entry], budget: int) -> None:
         missing = entry.needed - entry.size
         if missing > 0:
             donor = max(entries, key=lambda entry: entry.size - entry.needed)
-            if missing <= (donor.size - donor.needed) // DONATED:
+            if missing <= (donor.size - donor.needed) // DONATED_PART:
                 donor.size -= missing
                 entry.size += missing
 

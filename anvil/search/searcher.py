@@ -21,7 +21,7 @@ from anvil.embedding.provider import EmbeddingProvider, uncached
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats import patterns
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, speaks, vector_rows
+from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, is_in_language, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, query_rewriting, ranking, result_texts
@@ -30,7 +30,7 @@ from anvil.search.page_versions import Versions, Wanted
 from anvil.search.query_vector import QueryVector, comparable_vector, embed_query, semantic_obstacle
 from anvil.search.ranking import (
     CANDIDATES,
-    ENOUGH,
+    ENOUGH_CANDIDATES,
     SCORE_DIGITS,
     CandidateIndex,
     NearChunk,
@@ -45,9 +45,9 @@ from anvil.values import address
 from anvil.wording import closest_note, closest_paths, full_heading
 from anvil.wording import shown as quoted
 
-NEAREST = 60
+NEAREST_CHUNKS = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
-MATCHING = 0.35
+FIRST_SHARE = 0.35
 """Share of the best score from which on a page comes before the further sections of better pages."""
 MAX_NAMED_PAGES = 8
 """Pages whose second names are read for a query that is a name."""
@@ -186,7 +186,7 @@ class Searcher:
                     version is None
                     or version in (page.metadata.get("version"), page_versions.in_folder(page.file_path)[1])
                 )
-                and (language is None or speaks(str(page.metadata.get("language") or ""), language))
+                and (language is None or is_in_language(str(page.metadata.get("language") or ""), language))
             )
         return self.index.select(request.file_filter, paths)
 
@@ -207,8 +207,12 @@ class Searcher:
             vector, failure = comparable_vector(question, self.provider, mode)
         results: list[RankedChunk] = []
         if total and mode == "semantic" and vector is not None:
-            near = {chunk.row: chunk for part in selections for chunk in self.index.nearest(vector, NEAREST, part)}
-            results = ranking.by_cosine(self.index, weights, near.values(), ENOUGH if want is None else len(near))
+            near = {
+                chunk.row: chunk for part in selections for chunk in self.index.nearest(vector, NEAREST_CHUNKS, part)
+            }
+            results = ranking.by_cosine(
+                self.index, weights, near.values(), ENOUGH_CANDIDATES if want is None else len(near)
+            )
             if question is not None and question.unread:  # such a cosine is no evidence
                 results = [r._replace(evidence=r.evidence._replace(cosine=None, page=None)) for r in results]
         elif total:
@@ -272,7 +276,6 @@ class Searcher:
     def _chunks_with_sections(
         self, results: Sequence[RankedChunk]
     ) -> tuple[list[StoredChunk], list[tuple[SectionPlace, ...]]]:
-        """The chunks of results, and the sections in each."""
         stored = self.index.reader.chunks([result.row for result in results])
         chunks = [stored[result.row] for result in results]
         spans = ((chunk.document_id, chunk.start, chunk.start + len(chunk.content)) for chunk in chunks)
@@ -487,7 +490,7 @@ def _further_sections(shown: Sequence[Result], likely: Sequence[Result]) -> list
     for result in likely:
         if result.chunk in chunks or not left.get(result.page):
             continue
-        if result.without_passage >= result_texts.NEAR * best[result.page]:
+        if result.without_passage >= result_texts.FURTHER_SHARE * best[result.page]:
             left[result.page] -= 1
             further.append(result)
     return further
@@ -513,9 +516,9 @@ def _best_first(results: Sequence[Result]) -> list[Result]:
     """The best result of each page, then the others, both in their order: five results are of five pages, if so many
     match.
 
-    If the best one of a page has less than ``MATCHING`` of the best score, it is among the others.
+    If the best one of a page has less than ``FIRST_SHARE`` of the best score, it is among the others.
     """
-    enough = MATCHING * max((result.without_passage for result in results), default=0.0)
+    enough = FIRST_SHARE * max((result.without_passage for result in results), default=0.0)
     best: dict[tuple[int, int], Result] = {}
     for result in results:
         best.setdefault(result.page, result)

@@ -335,7 +335,6 @@ def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") 
 
 
 def _capability_table(config: Config, name: str) -> Any:
-    """The table of a capability; its defaults where no layer sets it."""
     return config.tables.get(name) or registry.load(registry.SETTINGS[name])()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.formats import patterns
-from anvil.index_file.table_rows import speaks
+from anvil.index_file.table_rows import is_in_language
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
 from anvil.sites.generators import FOR_PRINTING, GENERATORS, LIST_OF_NAMES, OF_THEME, SOURCE_CODE
@@ -256,7 +256,7 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
         return "site.exclude names it"
     if options.versions and version is not None and version not in options.versions:
         return f"it is of version {version}"
-    if options.languages and not any(speaks(language or "", wanted) for wanted in options.languages):
+    if options.languages and not any(is_in_language(language or "", wanted) for wanted in options.languages):
         return f"its language is {language or 'unknown'}"
     return None
 

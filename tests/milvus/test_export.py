@@ -71,7 +71,7 @@ def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) 
         assert list(there.documents("guides")) == list(file.documents("guides")) != []
         empty = {entry.id: (0, 0) for entry in there.pages.values() if not entry.chunks}
         assert there.page_sizes() == {**file.page_sizes(), **empty} and empty
-        rows = [row for row, _ in file.places()]
+        rows = [row for row, _ in file.chunk_documents()]
         assert there.chunks(rows) == file.chunks(rows) and there.searched_text(rows) == file.searched_text(rows)
         for document in file.documents():
             assert there.document(document.file_path) == document
@@ -255,5 +255,5 @@ def test_pages_have_the_ids_that_the_file_gives_them(tmp_path: Path, client: Cli
     done = export(index, client)
     with verify.open_checked(index) as file:
         rows = client.ask("query", f"{done.generation}_chunks", filter="", output_fields=["id"], limit=1000)
-        assert sorted(row["id"] for row in rows) == sorted(row for row, _ in file.places())
+        assert sorted(row["id"] for row in rows) == sorted(row for row, _ in file.chunk_documents())
         assert [astuple(document) for document in file.documents()]
