@@ -105,7 +105,6 @@ def path(cache: FetchedCache, entry: LockedDocs) -> Path:
 
 
 def pages(path: Path) -> int:
-    """The number of pages in an index."""
     with verify.open_checked(path) as reader:
         return reader.counts()["documents"]
 
@@ -161,8 +160,8 @@ def locked_collections(base: Path, config: Config | None = None, taken: Containe
     Nothing is fetched. For an entry that is not in the cache the index is a file that does not exist until ``anvil deps
     sync`` is run. The same is true if ``config`` requires an attestation that was not verified.
 
-    A collection has the name of its package. If several ecosystems have the name, the ecosystem is put in front of it
-    in all but the last of :data:`ECOSYSTEMS`; so it is for names in ``taken``, so that no package takes the place of
+    A collection has the name of its package. The ecosystem is put in front of a name in two cases: several ecosystems
+    have it (then in all but the last of :data:`ECOSYSTEMS`), or it is in ``taken``. So no package takes the place of
     the project's own documentation.
     """
     options = (config or Config()).table(FetchOptions)

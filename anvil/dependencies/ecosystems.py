@@ -76,7 +76,6 @@ class Dependency:
 
     @property
     def listed(self) -> str:
-        """The package in a list."""
         return f"{self.name} {self.version or '(no version)'}"
 
 

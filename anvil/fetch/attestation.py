@@ -298,7 +298,6 @@ def verified_before(
 
 
 def note_of(sha256: str, trusted_root: str | None) -> str:
-    """The name of the note in the cache with the attestation of an index."""
     return f"attestation {sha256} {trusted_root or ''}"
 
 

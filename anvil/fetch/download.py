@@ -211,7 +211,6 @@ def _write(
 
 
 def forget(part: Path) -> None:
-    """Remove a part file and its notes."""
     for file in (part, _notes(part)):
         file.unlink(missing_ok=True)
 

@@ -209,7 +209,6 @@ class CacheEntry:
             return None
 
     def manifest(self, state: CacheState) -> Manifest:
-        """The manifest of the current index, as it was written when the index was fetched."""
         path = manifests.manifest_path(self.index)
         try:
             stored = manifests.parse(path.read_text(encoding="utf-8"), str(path))

@@ -116,8 +116,6 @@ def _token_of_gh(api: str) -> str | None:
 
 
 class Api:
-    """Requests to the API for one repository."""
-
     def __init__(self, http: HttpClient, address: GitHubAddress) -> None:
         self.http, self.address = http, address
         self.root = f"{api_url()}/repos/{address.slug}"

@@ -337,7 +337,6 @@ def _counts(*counts: tuple[int, str]) -> str:
 
 
 def summary(report: FolderReport) -> str:
-    """The summary of a report: one line."""
     if report.results and report.folder == report.results[0].source:
         return f"{report.folder} for library {report.library!r}: {report.results[0].status}."
     if not report.total_files:

@@ -107,7 +107,6 @@ class Converter:
 
 
 def unreadable(path: Path, error: OSError) -> DocumentRejected:
-    """The error for a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return DocumentRejected(f"There is no file {path}. Paths are those of the machine that Anvil runs on.")
     return DocumentRejected(f"{path} cannot be read ({error.strerror or type(error).__name__}). Check its permissions.")
@@ -127,8 +126,6 @@ telemetry."""
 
 
 class _Process(ChildProcess):
-    """One process, which converts one file at a time."""
-
     def __init__(self, options: LibraryOptions) -> None:
         inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
         self._options = options
@@ -256,7 +253,6 @@ def _limit_cpu_time(seconds: float) -> None:
 
 
 def _failure_message(file_type: str, error: Exception) -> str:
-    """The message for a file at which a converter failed."""
     lines = str(error).strip().splitlines()
     reason = f"{type(error).__name__}: {lines[0][:200].rstrip('.')}" if lines else type(error).__name__
     return (

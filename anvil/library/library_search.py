@@ -80,8 +80,6 @@ class SelectedPassages(NamedTuple):
 
 
 class LibraryIndex(KeywordTables):
-    """The candidates of a library file."""
-
     def __init__(self, reader: LibraryReader) -> None:
         super().__init__(reader)
         self.reader = reader

@@ -47,8 +47,6 @@ _KEY = "metadata."
 
 
 class Condition(NamedTuple):
-    """A condition in SQL, and its values."""
-
     sql: str
     values: tuple[str | int, ...]
 

@@ -62,7 +62,6 @@ class LibraryReader(Reader):
     # --- documents ----------------------------------------------------------------------------------------
 
     def find(self, source: str, library: str) -> LibraryDocument | None:
-        """The document of a source in a library; None if there is none."""
         sql = f"{_STORED} WHERE d.library = ? AND d.file_path = ?"
         return next(map(_stored, self.connection.execute(sql, (library, source))), None)
 
@@ -244,7 +243,6 @@ class StagedDocument:
             self.rows.connection.executemany(INSERT["chunks"], chunk_rows)
 
     def close(self) -> None:
-        """Drop the scratch index."""
         self.rows.connection.close()
 
 
@@ -369,5 +367,4 @@ def doc_id_for(source: str, library: str) -> str:
 
 
 def not_found(doc_id: str) -> NotFound:
-    """The error for a document that no library has."""
     return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search name the ids there are.")

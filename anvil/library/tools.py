@@ -160,7 +160,6 @@ TOOLS: tuple[Tool, ...] = (
 
 
 def open(options: ServeRequest, progress: Progress) -> Library:
-    """The library of the options."""
     return open_library(
         options.library_index,
         options.provider,
@@ -172,7 +171,6 @@ def open(options: ServeRequest, progress: Progress) -> Library:
 
 
 def health(library: Library) -> dict[str, Any]:
-    """Numbers of libraries, documents and chunks."""
     libraries = library.list_libraries().libraries
     return {
         "status": "ok",

@@ -56,7 +56,6 @@ class FolderReport:
     def of(
         cls, folder: str, library: str, results: Sequence[Ingested], errors: Sequence[FileError] = ()
     ) -> FolderReport:
-        """The report on these results and errors."""
         statuses = [result.status for result in results]
         indexed, replaced, skipped = map(statuses.count, get_args(Outcome))
         total, failed = len(results) + len(errors), len(errors)

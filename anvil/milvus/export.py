@@ -171,7 +171,6 @@ class _Export:
         return windows, table
 
     def _vocabulary(self, table: VectorIndex | None) -> None:
-        """Write the buckets of the vocabulary, and the record about the index."""
         frequencies = list(self._reader.vocabulary())
         buckets: list[dict[str, int]] = [{} for _ in range(max(len(frequencies) // BUCKET_TOKENS, 1))]
         for token, frequency in frequencies:

@@ -158,7 +158,6 @@ def generation_of(name: str, collection: str) -> str | None:
 
 
 def part(kind: int, number: int, piece: int = 0) -> int:
-    """The row id of a piece of a text."""
     return (kind << _NUMBER_BITS | number) << _PIECE_BITS | piece
 
 
@@ -170,7 +169,6 @@ def pieces(kind: int, number: int, text: str) -> Iterator[tuple[int, str]]:
 
 
 def bucket(token: str, buckets: int) -> int:
-    """The bucket of a token in the vocabulary."""
     return int.from_bytes(hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()[:8], "big") % buckets
 
 

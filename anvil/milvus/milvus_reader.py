@@ -176,7 +176,6 @@ class MilvusReader:
 
     @cached_property
     def path_of(self) -> Mapping[int, str]:
-        """Document id -> its path."""
         return {entry.id: path for path, entry in self.pages.items()}
 
     def paths(self) -> Iterator[tuple[int, str]]:
@@ -270,7 +269,6 @@ class MilvusReader:
         return self.about.average
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
-        """Token -> number of chunks with it."""
         buckets = {token: milvus_collections.bucket(token, self.about.buckets) for token in tokens}
         frequencies = self._frequencies.get(buckets.values())
         return {token: frequencies.get(number, {}).get(token, 0) for token, number in buckets.items()}

@@ -129,8 +129,6 @@ def _ensure_reachable(address: str) -> None:
 
 
 class _RayProcess:
-    """The child process that is connected to the cluster."""
-
     def __init__(self, address: str) -> None:
         self._address = address
         self._timed_out = self._done = False
