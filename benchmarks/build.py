@@ -220,8 +220,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
 
     from anvil.build import builder
     from anvil.documents.working_tree import WorkingTree
-    from anvil.embedding.provider import create_provider
-    from anvil.embedding.vectors import Embedded
+    from anvil.embedding.provider import Embedded, create_provider
     from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
 
     provider = create_provider(name, EmbeddingSettings(provider=name))

@@ -13,8 +13,7 @@ from functools import cached_property
 
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
-from anvil.embedding.provider import EmbeddingProvider, Executor, LocalExecutor
-from anvil.embedding.vectors import Embedded
+from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, LocalExecutor
 from anvil.formats.characters import readable
 from anvil.index_file import manifests
 from anvil.index_file.manifests import OPTIONAL_SETTINGS, SETTINGS, recalled_site

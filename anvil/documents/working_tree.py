@@ -15,14 +15,7 @@ from threading import RLock
 from typing import NamedTuple
 
 from anvil.documents import document_source
-from anvil.documents.document_source import (
-    BAD_NAME,
-    LINK_FOLDER,
-    LINK_PRIVATE,
-    POINTER_ALONE,
-    SUBMODULE,
-    Selection,
-)
+from anvil.documents.document_source import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, POINTER_ALONE, SUBMODULE, Selection
 from anvil.documents.folder_advice import no_folder
 from anvil.documents.repository_files import (
     RepositoryFiles,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
-from anvil.embedding.vectors import Embedded, Vector
+from anvil.embedding.provider import Embedded, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.formats.characters import encodable, known_scripts
 from anvil.formats.data_formats import json_object

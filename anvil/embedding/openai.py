@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from anvil.embedding.vectors import Embedded, Vector
+from anvil.embedding.provider import Embedded, Vector
 from anvil.errors import ConfigError, ProviderError
 from anvil.formats.characters import encodable
 from anvil.http.client import install_log_filter, unlogged

@@ -7,16 +7,35 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from anvil.embedding.vectors import Embedded, Vector
 from anvil.errors import AnvilError, ConfigError, ModelError, ProviderError
 from anvil.settings.schema import BUNDLED_MODEL, EmbeddingSettings
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from anvil.embedding.passages import PassageScorer
     from anvil.index_file.vector_cache import VectorCache
+
+
+Vector: TypeAlias = "NDArray[np.float32]"
+"""float32; (dimensions,) for one text, (n, dimensions) for n texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vectors of a list of texts, one row for each text."""
+
+    vectors: Vector
+    """(n, dimensions) float32, rows of unit length. Rows that failed are zeros."""
+    failed: Mapping[int, str]
+    """Row -> reason of its failure. The other rows are valid."""
+    cached: frozenset[int] = frozenset()
+    """Rows from the user's cache, which were not computed now."""
 
 
 class EmbeddingProvider(Protocol):
@@ -259,12 +278,7 @@ class LocalExecutor:
     """Large enough to keep all cores busy until the last long text is done, small enough to need little memory."""
 
     def __init__(
-        self,
-        provider: EmbeddingProvider,
-        batch: int = batch,
-        *,
-        never_raises: bool = False,
-        failure: str | None = None,
+        self, provider: EmbeddingProvider, batch: int = batch, *, never_raises: bool = False, failure: str | None = None
     ) -> None:
         """``failure``: the reason if no vectors can be made, as is known before the first batch.
 

@@ -49,7 +49,7 @@ FIRST_READING_S = 5.0
 logger = logging.getLogger(__name__)
 
 
-class Outcome(Protocol):
+class BuildResult(Protocol):
     """The part of :class:`anvil.build.report.BuildReport` that is used here."""
 
     @property
@@ -57,44 +57,33 @@ class Outcome(Protocol):
 
 
 class Corpus(Protocol):
-    """The documents, the model and the location of an index, as :class:`anvil.project_indexes.OpenedIndex` has them."""
+    """The documents, the model and the location of an index: those of a project
+    (:class:`anvil.project_indexes.OpenedIndex`), or of ``anvil context``.
+
+    - ``source``: None if there is only an index.
+    - ``watched``: the folder to watch for changes, and whether its subfolders are watched.
+    - ``is_private``: whether the index file is used on this machine only, so that a server may update it.
+    - ``ensure_usable`` raises :class:`AnvilError` if the documents no longer exist.
+    - ``may_build``: whether an index may be built, after opening the existing one raised ``error``.
+    """
 
     @property
-    def location(self) -> Location:
-        """The place of the index file."""
-
+    def location(self) -> Location: ...
     @property
-    def chunking(self) -> Chunking:
-        """The options by which documents are cut."""
-
+    def chunking(self) -> Chunking: ...
     @property
-    def configured(self) -> Mapping[str, str | None]:
-        """See :func:`anvil.index_file.manifests.settings`."""
-
+    def configured(self) -> Mapping[str, str | None]: ...
     @property
-    def source(self) -> DocumentSource | None:
-        """The documents that the index is compared with; None if there is only an index."""
-
+    def source(self) -> DocumentSource | None: ...
     @property
-    def provider(self) -> EmbeddingProvider:
-        """The model that embeds documents and queries."""
-
+    def provider(self) -> EmbeddingProvider: ...
     @property
-    def watched(self) -> tuple[Path, bool] | None:
-        """The folder to watch for changes, and whether its subfolders are watched; None if no folder is watched."""
-
+    def watched(self) -> tuple[Path, bool] | None: ...
     @property
-    def is_private(self) -> bool:
-        """Whether the index file is used on this machine only, so that a server may update it."""
-
-    def ensure_usable(self) -> None:
-        """Raise :class:`AnvilError` if the documents no longer exist."""
-
-    def may_build(self, error: ArtifactError) -> bool:
-        """Whether an index may be built, after opening the existing one raised ``error``."""
-
-    def build(self, request: BuildRequest) -> Outcome:
-        """Build the index."""
+    def is_private(self) -> bool: ...
+    def ensure_usable(self) -> None: ...
+    def may_build(self, error: ArtifactError) -> bool: ...
+    def build(self, request: BuildRequest) -> BuildResult: ...
 
 
 class LiveIndex:

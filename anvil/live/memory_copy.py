@@ -281,9 +281,7 @@ class MemoryCopy:
         work = self._differences(entries)
         paths = sorted((*work.changed, *work.added))[: max(limit, len(entries) // 100)]
         chosen = Changes(
-            tuple(p for p in paths if p in self.indexed),
-            tuple(p for p in paths if p not in self.indexed),
-            work.removed,
+            tuple(p for p in paths if p in self.indexed), tuple(p for p in paths if p not in self.indexed), work.removed
         )
         if chosen:
             self._update({}, chosen)

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil._version import __version__
-from anvil.embedding.provider import EmbeddedBatches, EmbeddingProvider, Executor, LocalExecutor
-from anvil.embedding.vectors import Embedded
+from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, Executor, LocalExecutor
 from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation

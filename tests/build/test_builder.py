@@ -21,8 +21,7 @@ from anvil.build import builder, shards
 from anvil.build.report import BuildReport
 from anvil.documents import document_source
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.provider import EmbeddingProvider
-from anvil.embedding.vectors import Embedded, Vector
+from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.errors import ArtifactRejected, BuildError, FormatTooNew, SourceError
 from anvil.index_file import connection as connections
 from anvil.index_file import publish, table_rows, verify

@@ -18,8 +18,7 @@ import pytest
 import anvil
 from anvil.build import builder
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.provider import EmbeddedBatches, EmbeddingProvider, LocalExecutor, create_provider
-from anvil.embedding.vectors import Embedded
+from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, LocalExecutor, create_provider
 from anvil.errors import BuildError, ConfigError
 from anvil.ray import executor
 from anvil.requests import BuildRequest

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from anvil.embedding.provider import EmbeddingProvider, LocalExecutor, provider_or_none
-from anvil.embedding.vectors import Embedded
+from anvil.embedding.provider import Embedded, EmbeddingProvider, LocalExecutor, provider_or_none
 from anvil.errors import ProviderError
 from anvil.settings.schema import EmbeddingSettings
 from tests.build.test_builder import Counting

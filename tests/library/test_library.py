@@ -20,8 +20,7 @@ import apsw
 import pytest
 
 import anvil
-from anvil.embedding.provider import PROVIDERS, CachedProvider, EmbeddingProvider
-from anvil.embedding.vectors import Embedded
+from anvil.embedding.provider import PROVIDERS, CachedProvider, Embedded, EmbeddingProvider
 from anvil.errors import (
     AnvilError,
     ArtifactError,

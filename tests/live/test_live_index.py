@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.embedding.provider import PROVIDERS, EmbeddingProvider
-from anvil.embedding.vectors import Embedded
+from anvil.embedding.provider import PROVIDERS, Embedded, EmbeddingProvider
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.index_file import publish
 from anvil.index_file.table_rows import ChunkText

@@ -13,7 +13,7 @@ import pytest
 import anvil
 from anvil.build.row_updates import windows_of
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.vectors import Embedded
+from anvil.embedding.provider import Embedded
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import quantized

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.passages import HeadedText, PassageScorer
-from anvil.embedding.provider import EmbeddingProvider
-from anvil.embedding.vectors import Vector
+from anvil.embedding.provider import EmbeddingProvider, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader

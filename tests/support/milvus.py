@@ -17,7 +17,7 @@ import pytest
 
 from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.vectors import Embedded, Vector
+from anvil.embedding.provider import Embedded, Vector
 from anvil.settings.schema import ChunkingOptions
 from tests.conftest import write
 

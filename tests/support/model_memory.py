@@ -18,8 +18,7 @@ import numpy as np
 from anvil.embedding import local
 from anvil.embedding.local import BUNDLED, ModelDirectory
 from anvil.embedding.passages import HeadedText, PassageScorer
-from anvil.embedding.provider import create_provider
-from anvil.embedding.vectors import Vector
+from anvil.embedding.provider import Vector, create_provider
 from anvil.settings.schema import EmbeddingSettings
 
 if TYPE_CHECKING:
