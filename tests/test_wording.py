@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.wording import bytes_of, counted, first_of, listed, size
+from anvil.wording import bytes_of, closest_names, closest_note, counted, first_of, listed, size
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,17 @@ def test_bytes_are_written_in_several_ways() -> None:
         None,
         None,
     ]
+
+
+def test_names_that_are_spelled_alike_are_the_closest() -> None:
+    names = ("build", "bundle", "search")
+    assert closest_names("bulid", names) == ["build"]
+    assert closest_names("bundl", names, limit=2) == ["bundle", "build"]
+    assert closest_names("serve", names, cutoff=0.9) == []
+    assert closest_names("build" + "x" * 100_000, names) == []
+
+
+def test_a_note_names_the_closest_behind_a_space_or_is_empty() -> None:
+    assert closest_note(["a.md", "b.md"]) == " Closest: a.md, b.md."
+    assert closest_note(["A > B", "C"], "; ") == " Closest: A > B; C."
+    assert closest_note([]) == ""

@@ -94,7 +94,8 @@ class SectionChooser:
     def choose(
         self, chunk: StoredChunk, sections: Sequence[SectionPlace], window: Callable[[], tuple[int, int] | None]
     ) -> SectionPlace:
-        """The best of the ``sections`` of a chunk. ``window``: the span of its content that is nearest in meaning."""
+        """The best of the ``sections`` of a chunk. ``window``: gives the span of its content that is nearest in
+        meaning."""
         if len(sections) == 1:
             return sections[0]
         scores = [
@@ -116,8 +117,8 @@ def _own(chunk: StoredChunk, section: SectionPlace) -> str:
 def with_targets(text: str, definitions: Callable[[], Mapping[str, str]]) -> str:
     """A text in which links by label have the targets that are defined elsewhere in the page.
 
-    ``definitions``: label -> target. Of ``[words][24]`` and ``[words][]`` without a definition the words stay: the
-    label says nothing.
+    ``definitions``: gives label -> target. Without a definition, ``[words][24]`` and ``[words][]`` become ``words``:
+    such a label says nothing.
     """
     links = list(_BY_LABEL.finditer(text))
     targets = definitions() if links else {}

@@ -28,7 +28,7 @@ from anvil.wording import closest_names
 T = TypeVar("T")
 CONFIG_NAME = "anvil.toml"
 MAX_SHOWN_KEY_CHARS = 100
-"""Characters of an unknown key that a message repeats and compares."""
+"""Characters of an unknown key that a message repeats."""
 
 
 def load_config(
@@ -309,7 +309,7 @@ def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") 
         key = key_of(str(written))
         dotted = f"{prefix}{written}"
         if key not in types_by_key:
-            near = closest_names(key[:MAX_SHOWN_KEY_CHARS], types_by_key)
+            near = closest_names(key, types_by_key)
             advice = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(types_by_key)}."
             raise ConfigError(f"Unknown key {dotted[:MAX_SHOWN_KEY_CHARS]!r} in {origin}. {advice}")
         hint = types_by_key[key]
