@@ -179,6 +179,8 @@ def test_the_library_from_the_command_line(tmp_path: Path) -> None:
     assert told.startswith(f"1. {path}  ") and f"Tides (sea, {doc_id})" in told and "| High water is at noon." in told
     assert told.endswith("\n\n"), "an empty line ends each result, as in anvil search"
     assert ask("search", "high water", "--filter", "last_modified<2000") == "Nothing found.\n"
+    (cut, *_) = printed("library", "search", *given, "high water", "--max-chars", "9")["results"]
+    assert cut["truncated"] and 0 < len(cut["content"]) <= 9
     assert ask("show", "tides.md") == ask("show", doc_id) == ask("show", path) == "# Tides\n\nHigh water is at noon.\n"
     assert printed("library", "show", *given, doc_id)["source"] == path
     changes = ("--set", "year=2026", "--set", "by=Ada", "--set", "ok=true")
