@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 from anvil.dependencies.ecosystems import Dependency, Ecosystem
 
 DocsSource = Literal["package", "release", "repository", "site"]
-"""Sources of documentation: the package itself, a release of its repository, the repository at a tag (its index is built
-here), and the documentation site."""
+"""Sources of documentation: the package itself, a release of its repository, the repository at a tag, and the site. An
+index of a repository is built here."""
 DOCS_SOURCES: tuple[DocsSource, ...] = get_args(DocsSource)
 
 Outcome = Literal["added", "current", "fetched", "updated", "removed", "failed"]
