@@ -151,6 +151,10 @@ def test_the_file_that_init_writes_names_keys_that_exist() -> None:
 # --- the action ------------------------------------------------------------------------------------------------
 
 
+WITH_WORKFLOWS = sorted(page for page in DOCS.rglob("*.md") if re.search(r"^ *- uses: ", page.read_text("utf-8"), re.M))
+"""The pages with a step of a workflow."""
+
+
 def action() -> dict[str, Any]:
     """The action's description."""
     found = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -158,13 +162,13 @@ def action() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("page", ["ci.md", "keep-fresh.md"])
-def test_workflows_in_the_guides_use_what_there_is(page: str) -> None:
+@pytest.mark.parametrize("page", WITH_WORKFLOWS, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_workflows_in_the_docs_use_what_there_is(page: Path) -> None:
     ours = (ROOT / "action.yml").read_text() + "".join(
         file.read_text(encoding="utf-8") for file in (ROOT / ".github" / "workflows").glob("*.yml")
     )
     uses = 0
-    for body in fences(DOCS / "guides" / page, "yaml"):
+    for body in fences(page, "yaml"):
         for action_, given in used(yaml.safe_load(body)):
             uses += 1
             if action_ == "anvil-docs/anvil@v0":
