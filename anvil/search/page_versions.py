@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, version_and_language
 from anvil.search.ranking import SCORE_DIGITS, RankedChunk
 from anvil.values import PAGE_ENDING
-
-T = TypeVar("T")
 
 NEWER_SHARE = 0.8
 """Share of the score of a page's best version from which on a newer one replaces it. With less, the newer one may lack
@@ -146,8 +144,8 @@ def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
 
 
 def in_folder(path: str) -> tuple[str, str]:
-    """The path of a page without a folder of archived versions around it, and its version's name; empty without one.
-    Docusaurus has ``versioned_docs/version-1.0/a.md`` beside ``docs/a.md``."""
+    """The path of a page without a folder of archived versions around it, and the name of its version; empty without
+    one. Docusaurus has ``versioned_docs/version-1.0/a.md`` beside ``docs/a.md``."""
     if docusaurus := _VERSIONED_DOCS.match(path):
         before, version, rest = docusaurus.groups()
         return f"{before}docs/{version}/{rest}", version
@@ -207,9 +205,25 @@ def is_foreign(versions: Versions, want: Wanted, page: int) -> bool:
 def in_version(
     results: Sequence[RankedChunk], versions: Versions, want: Wanted, *, is_weighed: bool
 ) -> list[RankedChunk]:
-    """The results with one version of each page, best first. ``is_weighed``: a page that the wanted version lacks keeps
-    :data:`OTHER_SHARE` of its score."""
-    own = one_of_each(results, versions, want, lambda result: result.row >> CHUNK_BITS, lambda result: result.score)
+    """The results with one version of each page, best first: the wanted version, else the newest whose best score is
+    near that of the page's best one.
+
+    ``is_weighed``: a page that the wanted version lacks keeps :data:`OTHER_SHARE` of its score.
+    """
+    best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score
+    for result in results:
+        page = result.row >> CHUNK_BITS
+        if page in versions.pages:
+            scores = best[versions.pages[page].family]
+            scores[page] = max(result.score, scores.get(page, result.score))
+
+    def preference(page: int) -> tuple[bool, bool, object]:
+        family, version = versions.pages[page]
+        is_near = best[family][page] >= NEWER_SHARE * max(best[family].values())
+        return version is not None and version == want.version, is_near, newest(version)
+
+    kept = {max(scores, key=preference) for scores in best.values()}
+    own = [result for result in results if (page := result.row >> CHUNK_BITS) not in versions.pages or page in kept]
     if not is_weighed:
         return own
     weighed = [
@@ -223,49 +237,17 @@ def in_version(
     return sorted(weighed, key=lambda result: -result.score)  # stable
 
 
-def one_of_each(
-    results: Sequence[T],
-    versions: Versions,
-    want: Wanted,
-    page: Callable[[T], int],
-    score: Callable[[T], float],
-) -> list[T]:
-    """Ranked results without other versions of the same page, in the same order.
-
-    The newest version whose best score is near that of the page's best one stays. The wanted version goes before it.
-    """
-    if not versions.pages:
-        return list(results)
-    best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score
-    for result in results:
-        versioned = versions.pages.get(page(result))
-        if versioned is not None:
-            scores = best[versioned.family]
-            scores[page(result)] = max(score(result), scores.get(page(result), score(result)))
-    kept: dict[str, int] = {}
-    for family, scores in best.items():
-        enough = NEWER_SHARE * max(scores.values())
-
-        def preference(page: int, family: str = family, enough: float = enough) -> tuple[bool, bool, object]:
-            version = versions.pages[page].version
-            return version == want.version and version is not None, best[family][page] >= enough, newest(version)
-
-        kept[family] = max(scores, key=preference)
-    return [
-        result
-        for result in results
-        if (versioned := versions.pages.get(page(result))) is None or kept[versioned.family] == page(result)
-    ]
-
-
 def without_copies(
     results: Sequence[RankedChunk],
     texts: Mapping[int, SearchedText],
     path_of: Callable[[int], str],
     wanted: str | None,
 ) -> list[RankedChunk]:
-    """The results without copies: the same text below the same headings in another page. The copy in the wanted version
-    stays, else in the newest, by the folders of its path; of equal ones the best. ``path_of``: the path of a row."""
+    """The results without copies: the same text below the same headings in another page.
+
+    The copy in the wanted version stays, else that in the newest, by the folders of its path. Of equal versions the
+    best result stays. ``path_of``: the path of a row.
+    """
     copies: dict[tuple[str, str, str], list[RankedChunk]] = defaultdict(list)
     for result in results:
         text = texts[result.row]

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import anvil
+from anvil.index_file.table_rows import CHUNK_BITS
+from anvil.search.confidence import MatchEvidence
 from anvil.search.page_versions import (
+    Versions,
     Wanted,
+    in_version,
     is_foreign,
     left_out,
     newest,
     of_folder,
-    one_of_each,
     others,
     versions,
     wanted,
 )
+from anvil.search.ranking import RankedChunk
 from tests.conftest import write
 
 PAGES = [
@@ -26,6 +31,13 @@ PAGES = [
     (3, "https://x.org/1.10/guide/", "1.10"),
 ]
 HTML = "<html><head><title>{0}</title></head><body><main><h1>{0}</h1><p>{1}</p></main></body></html>"
+
+
+def kept_pages(scores: Mapping[int, float], found: Versions, want: Wanted) -> list[int]:
+    """The pages that :func:`in_version` keeps. ``scores``: page -> the score of its only result, best first."""
+    evidence = MatchEvidence(words=0.0, unknown=0.0, length=1)
+    results = [RankedChunk(score, page << CHUNK_BITS, [], evidence) for page, score in scores.items()]
+    return [result.row >> CHUNK_BITS for result in in_version(results, found, want, is_weighed=False)]
 
 
 def test_the_newest_is_what_most_readers_want() -> None:
@@ -40,21 +52,17 @@ def test_the_newest_is_what_most_readers_want() -> None:
 def test_one_version_of_a_page_stays(question: str, kept: list[int]) -> None:
     scores = {2: 0.8, 1: 0.79, 3: 0.78}
     want = wanted(versions(PAGES), question)
-    found = one_of_each(list(scores), versions(PAGES), want, lambda page: page, lambda page: scores[page])
-    assert found == kept
+    assert kept_pages(scores, versions(PAGES), want) == kept
 
 
 def test_an_older_version_stays_that_answers_better() -> None:
     scores = {2: 0.8, 1: 0.5}
-    assert one_of_each([2, 1], versions(PAGES), Wanted(None, "x"), lambda page: page, lambda page: scores[page]) == [2]
+    assert kept_pages(scores, versions(PAGES), Wanted(None, "x")) == [2]
 
 
 def test_pages_without_other_versions_are_left_alone() -> None:
     found = versions([(1, "a/index.html", None), (2, "1.2/b/index.html", "1.2"), (3, "c.html", None)])
-    assert not found.pages and one_of_each([3, 1], found, Wanted(None, "x"), lambda page: page, lambda page: 1.0) == [
-        3,
-        1,
-    ]
+    assert not found.pages and kept_pages({3: 1.0, 1: 1.0}, found, Wanted(None, "x")) == [3, 1]
     assert others(found, 1) == ()
 
 
