@@ -89,7 +89,6 @@ def update_advice(contents: Contents, quote_command: Callable[[str], str]) -> st
 
 
 def failure(message: str) -> str:
-    """The section on a job that failed with an error."""
     return f"## Documentation index: failed\n\n{code(message, 1000)}\n"
 
 

@@ -125,7 +125,6 @@ class Asker:
         """Reasons why vectors are not used."""
 
     def ask_all(self, questions: Sequence[Question], progress: Progress = silent) -> tuple[Outcome, ...]:
-        """The outcome of each question, in order."""
         outcomes = []
         for done, question in enumerate(questions):
             progress("asking", done, len(questions))

@@ -122,7 +122,6 @@ class Answer:
 
 
 def shown_confidence(value: float | None) -> str:
-    """A confidence in reports."""
     return "-" if value is None else f"{value:.2f}"
 
 
@@ -222,12 +221,10 @@ class Comparison:
 
     @property
     def worse(self) -> tuple[Difference, ...]:
-        """The questions that got worse."""
         return tuple(each for each in self.differences if each.kind == "worse")
 
     @property
     def better(self) -> tuple[Difference, ...]:
-        """The questions that got better."""
         return tuple(each for each in self.differences if each.kind == "better")
 
     @property
@@ -258,7 +255,6 @@ class TestReport:
     comparison: Comparison | None = None
 
     def of(self, status: Status) -> tuple[Outcome, ...]:
-        """The outcomes of a status."""
         return tuple(each for each in self.outcomes if each.status == status)
 
     @property
