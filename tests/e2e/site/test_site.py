@@ -195,7 +195,7 @@ def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
     for version in ("1.2", "2.0", "latest"):
         for path in ("index.html", "guide/index.html"):
             address = f"latest/{path.removesuffix('index.html')}"
-            write(site, {f"{version}/{path}": page("Guide", f"<p>Of {version}.</p>", address=address)})
+            write(site, {f"{version}/{path}": page("Guide", f"<p>Of {version}, {path}.</p>", address=address)})
     write(site, {"2.0/de/index.html": page("Start", "<p>Anfang.</p>", address="2.0/de/", lang="de")})
     build(site)
     with anvil.open(index=site / "anvil/index.db") as opened, opened.members[0].location.open() as reader:
