@@ -19,6 +19,7 @@ from anvil.documents.document_source import Selection
 from anvil.documents.folder_advice import named_formats, other_formats
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
+from anvil.formats.version_names import LANGUAGE_NAME
 from anvil.git.objects import Entry, start_of
 from anvil.git.repository import Repository
 from anvil.settings.schema import Slugs, SourceOptions
@@ -172,10 +173,6 @@ _CONFIGS = re.compile(
 _ORDER: tuple[Generator, ...] = ("mkdocs", "docusaurus", "vitepress", "astro", "mdbook", "sphinx")
 # Folders with configurations of samples, tests and other projects
 _UNWANTED = re.compile(r"(^|/)(node_modules|tests?|fixtures?|examples?|templates?|vendor|third_party|__\w+__|e2e)(/|$)")
-_LANGUAGE = re.compile(
-    r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
-    r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?"
-)
 _DOCS_DIR = re.compile(r"^docs_dir\s*[:=]\s*['\"]?([^'\"\n#]+)", re.MULTILINE)
 _BOOK_SRC = re.compile(r"^src\s*=\s*['\"]([^'\"\n]+)", re.MULTILINE)
 _SRC_DIR = re.compile(r"\bsrcDir\s*:\s*['\"]([^'\"\n]+)['\"]")
@@ -294,7 +291,7 @@ def _one_language(chosen: DocsFolder, pages: Collection[str], candidates: Collec
     """
     parts = chosen.path.split("/")
     for at, part in enumerate(parts):
-        if part != "en" and _LANGUAGE.fullmatch(part):
+        if part != "en" and LANGUAGE_NAME.fullmatch(part):
             english = "/".join([*parts[:at], "en", *parts[at + 1 :]])
             twin = next((each for each in candidates if each.path == english), None)
             if twin is not None:
@@ -304,7 +301,7 @@ def _one_language(chosen: DocsFolder, pages: Collection[str], candidates: Collec
     inside: dict[str, set[str]] = {}
     for page in own:
         top, slash, inner_path = page.partition("/")
-        if slash and _LANGUAGE.fullmatch(top):
+        if slash and LANGUAGE_NAME.fullmatch(top):
             inside.setdefault(top, set()).add(inner_path)
     original = inside.pop("en", own)
     translations = sorted(top for top, names in inside.items() if len(names & original) * 2 > len(names))

@@ -43,6 +43,12 @@ VERSION_NUMBER = lazy_pattern(
 VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
 """Names of folders that also hold a version, beside folders named by numbers."""
 
+LANGUAGE_NAME = lazy_pattern(
+    r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
+    r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?"
+)
+"""The name of a folder with a translation of the documentation: ``de``, ``pt-BR``, ``zh-Hans``."""
+
 
 # --- tags ------------------------------------------------------------------------------------------------
 

@@ -24,9 +24,9 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, is_in_language, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_versions, query_rewriting, ranking, result_texts
+from anvil.search import confidence, page_variants, query_rewriting, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
-from anvil.search.page_versions import Versions, Wanted
+from anvil.search.page_variants import Versions, Wanted
 from anvil.search.query_vector import QueryVector, comparable_vector, embed_query, semantic_obstacle
 from anvil.search.ranking import (
     CANDIDATES,
@@ -156,7 +156,11 @@ class Searcher:
 
     @cached_property
     def versions(self) -> Versions:
-        return page_versions.of_index(self.index.reader)
+        return page_variants.of_index(self.index.reader)
+
+    @cached_property
+    def translations(self) -> Mapping[int, str]:
+        return page_variants.translations(self.index.reader.paths())
 
     @property
     def semantic(self) -> bool:
@@ -184,7 +188,7 @@ class Searcher:
                 if (paths is None or page.file_path in paths)
                 and (
                     version is None
-                    or version in (page.metadata.get("version"), page_versions.in_folder(page.file_path)[1])
+                    or version in (page.metadata.get("version"), page_variants.in_folder(page.file_path)[1])
                 )
                 and (language is None or is_in_language(str(page.metadata.get("language") or ""), language))
             )
@@ -232,21 +236,22 @@ class Searcher:
                 results = result_texts.without_bare_sections(results, self._texts_of(results))
         if want is not None:
             is_weighed = mode != "semantic" and not (weights.about_records and want.version is None)
-            results = page_versions.in_version(results, self.versions, want, is_weighed=is_weighed)
+            results = page_variants.in_version(results, self.versions, want, is_weighed=is_weighed)
+        results = page_variants.one_translation(results, self.translations)
         if mode == "hybrid":
             version = None if want is None else want.version
-            results = page_versions.without_copies(results, self._texts_of(results), self._path_of, version)
+            results = page_variants.without_copies(results, self._texts_of(results), self._path_of, version)
         return Candidates(results, total, weights, vector, failure)
 
     def _wanted_version(self, request: SearchRequest) -> Wanted | None:
         """The version that a question is about. None if no page has several versions, or if the request chooses one."""
         if request.version is not None or not self.versions.pages:
             return None
-        return page_versions.wanted(self.versions, request.query)
+        return page_variants.wanted(self.versions, request.query)
 
     def _one_version(self, request: SearchRequest, want: Wanted) -> Any:
         """The selected chunks in one version of each page."""
-        left_out = page_versions.left_out(self.versions, want)
+        left_out = page_variants.left_out(self.versions, want)
         paths = frozenset(path for id_, path in self.index.reader.paths() if id_ not in left_out)
         return self.select(replace(request, paths=paths if request.paths is None else paths & frozenset(request.paths)))
 
@@ -313,7 +318,7 @@ class Searcher:
             probability = self.fits.confidence(result.evidence)
             definitions = partial(self.index.definitions, chunk.document_id)
             hit, span = result_texts.hit(chunk, result.score, probability, section, page_anchor, definitions)
-            versions = page_versions.others(self.versions, chunk.document_id) if self.versions.pages else ()
+            versions = page_variants.others(self.versions, chunk.document_id) if self.versions.pages else ()
             hits.append((replace(hit, versions=versions) if versions else hit, span))
         return hits
 

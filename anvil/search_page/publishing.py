@@ -20,7 +20,7 @@ from anvil.formats import characters
 from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
-from anvil.search import confidence, page_versions, page_weights, ranking, searcher
+from anvil.search import confidence, page_variants, page_weights, ranking, searcher
 from anvil.search.candidates import MAX_PHRASE_ROWS, FileIndex
 from anvil.system import safe_files
 from anvil.text import query
@@ -51,7 +51,7 @@ RULES = {
     "LINK_WEIGHT": ranking.LINK_WEIGHT,
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
     "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
-    "NEARLY": page_versions.NEWER_SHARE,
+    "NEARLY": page_variants.NEWER_SHARE,
     "MATCHING": searcher.FIRST_SHARE,
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,
     "RESULTS": SearchRequest("default").top_k,
@@ -110,8 +110,8 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
 
 def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The values of each page, in order of the paths. Keys without a value are left out."""
-    links, factors, versions = index.links, index.page_factors, page_versions.of_index(reader)
-    names = sorted({page.version for page in versions.pages.values()}, key=page_versions.newest)
+    links, factors, versions = index.links, index.page_factors, page_variants.of_index(reader)
+    names = sorted({page.version for page in versions.pages.values()}, key=page_variants.newest)
     for document in reader.documents():
         id_, version = document.id, versions.pages.get(document.id)
         texts = reader.searched_text(reader.chunk_rows(id_))

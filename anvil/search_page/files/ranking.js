@@ -286,7 +286,7 @@ export class Search {
     return likely.filter(result => chosen.has(result));
   }
 
-  /** The results with one version of each page: see anvil/search/page_versions.py. */
+  /** The results with one version of each page: see anvil/search/page_variants.py. */
   oneVersionEach(results, question) {
     const asked = new Set(question.toLowerCase().split(/\s+/));
     const families = new Map();

@@ -1,7 +1,7 @@
-"""Versions of a page in one index, such as ``docs/v2/`` beside ``docs/v3/``: an answer shows one of them.
+"""Versions, translations and copies of a page: an answer shows one of them.
 
-A site, or a folder of documents, has a page once for each version. Pages are versions of each other if their addresses,
-or their paths without addresses, are the same without the folder of the version.
+Pages are versions of each other, such as ``docs/v2/a.md`` and ``docs/v3/a.md``, if their addresses, or their paths
+without addresses, are the same without the folder of the version. Translations are the same without the language.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER, version_order
+from anvil.formats.version_names import LANGUAGE_NAME, VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, version_and_language
 from anvil.search.ranking import SCORE_DIGITS, RankedChunk
@@ -237,6 +237,17 @@ def in_version(
     return sorted(weighed, key=lambda result: -result.score)  # stable
 
 
+def others(versions: Versions, page: int) -> tuple[str, ...]:
+    """The names of the other versions of a page, the newest first."""
+    versioned = versions.pages.get(page)
+    if versioned is None:
+        return ()
+    return tuple(name for name in versions.families[versioned.family] if name and name != versioned.version)
+
+
+# --- translations and copies ------------------------------------------------------------------------------------------
+
+
 def without_copies(
     results: Sequence[RankedChunk],
     texts: Mapping[int, SearchedText],
@@ -267,9 +278,41 @@ def _preference(path: str, wanted: str | None) -> tuple[bool, tuple[bool, Any]]:
     return version is not None and version == wanted, newest(version)
 
 
-def others(versions: Versions, page: int) -> tuple[str, ...]:
-    """The names of the other versions of a page, the newest first."""
-    versioned = versions.pages.get(page)
-    if versioned is None:
-        return ()
-    return tuple(name for name in versions.families[versioned.family] if name and name != versioned.version)
+def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
+    """The translated pages: document id -> its path without the language, which its translations have too.
+
+    A language is a folder, as in ``docs/de/a.md``, or before the ending, as in ``a.de.md``. It has three or more pages
+    in common with another language or with pages that name none.
+    """
+    members: dict[str, dict[str, int]] = defaultdict(dict)  # path without the language -> language -> document
+    for id_, path in paths:
+        language, rest = _without_language(path)
+        members[rest][language] = id_
+    shared = Counter(language for pages in members.values() if len(pages) > 1 for language in pages)
+    languages = {language for language, count in shared.items() if count >= MIN_SHARED}
+    if not languages - {"", "cs"}:  # cs alone is C# beside other programming languages
+        return {}
+    kept = {rest: [id_ for name, id_ in pages.items() if name in languages] for rest, pages in members.items()}
+    return {id_: rest for rest, pages in kept.items() if len(pages) > 1 for id_ in pages}
+
+
+def _without_language(path: str) -> tuple[str, str]:
+    """The language in a path, empty without one, and the path without it."""
+    *folders, name = path.split("/")
+    for number, folder in enumerate(folders):
+        if LANGUAGE_NAME.fullmatch(folder):
+            return folder.lower(), "/".join([*folders[:number], *folders[number + 1 :], name])
+    stem, dot, ending = name.rpartition(".")
+    start, _, language = stem.rpartition(".")
+    if start and LANGUAGE_NAME.fullmatch(language):
+        return language.lower(), "/".join([*folders, start + dot + ending])
+    return "", path
+
+
+def one_translation(results: Sequence[RankedChunk], translated: Mapping[int, str]) -> list[RankedChunk]:
+    """The results without other translations of a page: the best one stays, which is in the question's language."""
+    kept: dict[str, int] = {}
+    pages = ((result, result.row >> CHUNK_BITS) for result in results)
+    return [
+        result for result, page in pages if page not in translated or kept.setdefault(translated[page], page) == page
+    ]

@@ -10,7 +10,7 @@ import pytest
 import anvil
 from anvil.index_file.table_rows import CHUNK_BITS
 from anvil.search.confidence import MatchEvidence
-from anvil.search.page_versions import (
+from anvil.search.page_variants import (
     Versions,
     Wanted,
     in_version,
@@ -19,6 +19,7 @@ from anvil.search.page_versions import (
     newest,
     of_folder,
     others,
+    translations,
     versions,
     wanted,
 )
@@ -146,6 +147,37 @@ def test_copies_of_a_text_take_one_place(tmp_path: Path) -> None:
         assert found == ["en/v1.2/lease.md", "other.md"]
         found = [hit.metadata.file_path for hit in opened.search("lease of a job", file_filter="en/v1.0/*").results]
         assert found == ["en/v1.0/lease.md"]
+
+
+def test_translations_are_named_by_folders_or_endings() -> None:
+    names = ("a", "b", "c")
+    for paths in (
+        [f"docs/{language}/docs/{name}.md" for language in ("en", "de", "pt-BR") for name in names],
+        [f"{folder}{name}.md" for folder in ("", "zh/") for name in names],
+        [f"{name}{ending}.md" for ending in ("", ".fr") for name in names],
+    ):
+        found = translations(enumerate(paths))
+        assert len(found) == len(paths) and len(set(found.values())) == 3, paths
+    for paths in (
+        [f"{folder}/{name}.md" for folder in ("cs", "java", "go") for name in names],  # C# beside other languages
+        [f"{folder}/{name}.md" for folder in ("en", "de") for name in names[:2]],  # too few
+        [f"{folder}/{folder}{name}.md" for folder in ("en", "de") for name in names],  # other names
+    ):
+        assert not translations(enumerate(paths)), paths
+
+
+def test_an_answer_has_one_translation_of_a_page(tmp_path: Path) -> None:
+    texts = {
+        "en": "Run `app serve --port` to start the server for your users.",
+        "de": "Mit `app serve --port` startet der Server, und jeder Nutzer erreicht ihn.",
+    }
+    pages = {f"{language}/{name}.md": f"# {name}\n\n{text}\n" for language, text in texts.items() for name in "abc"}
+    docs = write(tmp_path / "docs", pages)
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        found = [hit.metadata.file_path for hit in opened.search("start the server with app serve --port").results]
+        assert sorted(found) == ["en/a.md", "en/b.md", "en/c.md"]
+        found = [hit.metadata.file_path for hit in opened.search("startet der Server mit app serve --port").results]
+        assert sorted(found) == ["de/a.md", "de/b.md", "de/c.md"]
 
 
 def test_many_versions_leave_room_for_five_pages(tmp_path: Path) -> None:
