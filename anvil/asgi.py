@@ -61,10 +61,7 @@ class AsgiSettings:
         cache_s = environment.get("ANVIL_CACHE_SECONDS", str(DEFAULT_CACHE_S))
         return cls(
             ServeRequest(
-                docs=environment.get("ANVIL_DOCS"),
-                index=environment.get("ANVIL_INDEX"),
-                watch=False,
-                transport="http",
+                docs=environment.get("ANVIL_DOCS"), index=environment.get("ANVIL_INDEX"), watch=False, transport="http"
             ),
             options,
             number(cache_s, "ANVIL_CACHE_SECONDS", "seconds; 0 switches caching off"),

@@ -14,15 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil import registry
-from anvil.errors import (
-    ArtifactError,
-    ArtifactMissing,
-    BuildError,
-    ConfigError,
-    FolderVanished,
-    NotFound,
-    SourceError,
-)
+from anvil.errors import ArtifactError, ArtifactMissing, BuildError, ConfigError, FolderVanished, NotFound, SourceError
 from anvil.formats.version_names import newest
 from anvil.index_file.manifests import recorded
 from anvil.requests import BuildRequest, OpenRequest

@@ -23,17 +23,7 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.index_file.reader import Reader
     from anvil.live.memory_copy import MemoryCopy
-    from anvil.results import (
-        GrepMatch,
-        GrepResult,
-        Hit,
-        Mode,
-        Page,
-        PageList,
-        PageSummary,
-        SearchResult,
-        SectionText,
-    )
+    from anvil.results import GrepMatch, GrepResult, Hit, Mode, Page, PageList, PageSummary, SearchResult, SectionText
     from anvil.search.pages import Outline
     from anvil.search.searcher import Explained
     from anvil.status import Status

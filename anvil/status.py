@@ -175,11 +175,7 @@ def of_index(index: OpenedIndex, copy: MemoryCopy) -> Status:
             pending_vectors=copy.pending,
             newest_document=meta["last_index_timestamp"] or None,
         ),
-        EmbeddingStatus(
-            meta["embedding_model"],
-            int(meta["embedding_dimensions"]),
-            meta["embedding_provider"],
-        ),
+        EmbeddingStatus(meta["embedding_model"], int(meta["embedding_dimensions"]), meta["embedding_provider"]),
         of_repository(repository_path, index.tree if docs_root is not None else None, index.config.source),
     )
 

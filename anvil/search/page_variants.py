@@ -249,10 +249,7 @@ def others(versions: Versions, page: int) -> tuple[str, ...]:
 
 
 def without_copies(
-    results: Sequence[RankedChunk],
-    texts: Mapping[int, SearchedText],
-    path_of: Callable[[int], str],
-    wanted: str | None,
+    results: Sequence[RankedChunk], texts: Mapping[int, SearchedText], path_of: Callable[[int], str], wanted: str | None
 ) -> list[RankedChunk]:
     """The results without copies: the same text below the same headings in another page.
 

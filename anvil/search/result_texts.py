@@ -16,14 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from anvil.formats.characters import line_ends
 from anvil.formats.patterns import lazy_pattern
-from anvil.index_file.table_rows import (
-    CHUNK_BITS,
-    SearchedText,
-    SectionPlace,
-    StoredChunk,
-    is_parallel,
-    section_url,
-)
+from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.results import Hit, Place
 from anvil.search import excerpts, ranking
 from anvil.search.excerpts import Excerpt, Sought
@@ -235,10 +228,7 @@ class _Entry:
 
 
 def within_budget(
-    hits: Sequence[tuple[Hit, SectionSpan]],
-    further: Sequence[tuple[Hit, SectionSpan]],
-    query: str,
-    max_chars: int,
+    hits: Sequence[tuple[Hit, SectionSpan]], further: Sequence[tuple[Hit, SectionSpan]], query: str, max_chars: int
 ) -> list[tuple[Hit, SectionSpan]]:
     """The hits, with contents of at most ``max_chars`` together, each with the ``further`` sections of its page.
 

@@ -379,10 +379,7 @@ class Result(NamedTuple):
 
 
 def _read_again(
-    searchers: Sequence[Searcher],
-    request: SearchRequest,
-    candidates: Mapping[int, Candidates],
-    results: list[Result],
+    searchers: Sequence[Searcher], request: SearchRequest, candidates: Mapping[int, Candidates], results: list[Result]
 ) -> tuple[list[Result], str | None]:
     """The ``results``, best first, after the model has read the passages of the best ones again; and why it could not.
 
@@ -467,10 +464,7 @@ def _empty_filter_notes(searchers: Sequence[Searcher], request: SearchRequest) -
 
 
 def _hits(
-    searchers: Sequence[Searcher],
-    results: Sequence[Result],
-    query: str,
-    candidates: Mapping[int, Candidates],
+    searchers: Sequence[Searcher], results: Sequence[Result], query: str, candidates: Mapping[int, Candidates]
 ) -> list[tuple[Hit, SectionSpan]]:
     """The results with their texts, in the same order."""
     hits: dict[tuple[int, int], tuple[Hit, SectionSpan]] = {}
