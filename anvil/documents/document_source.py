@@ -1,4 +1,4 @@
-"""The protocol of document sources, the rules which files are documents, and the identities of documents.
+"""Document sources: their protocol, which files are pages (names, size, encoding, content), and how pages are compared.
 
 The rules are the same for the working tree, the staged tree and commits, and the same content gives the same documents.
 So an index from one source can be compared with another source by content, without time stamps and commit ids. Each

@@ -42,7 +42,6 @@ class Watcher:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread. A second call does nothing."""
         self._stop.set()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
             self._thread.join(10)

@@ -64,11 +64,9 @@ class _Tree:
         return self._git.staging.folder(self.root_path) if self._committed is None else self._committed
 
     def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
-        """The entries at paths from the repository's root."""
         return self._git.entries(paths, self._revision)
 
     def commit(self) -> str | None:
-        """See :class:`anvil.documents.document_source.DocumentSource`."""
         with self._lock:
             return self._revision or self._git.head()
 
@@ -183,7 +181,6 @@ class _Tree:
         return landing(start_of(self.root_path) + path, lambda each: self._git.link_target(self._at(each)))
 
     def _is_folder_link(self, path: str) -> bool:
-        """Whether a link leads to a folder of the repository."""
         target = self._landing(path)[0]
         return bool(target) and self._git.has_folder(target, self._revision)
 

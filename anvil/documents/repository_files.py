@@ -134,11 +134,9 @@ class StatCache:
             self._files.append((real, recorded, linked))
 
     def included(self, real: str, recorded: Signature) -> None:
-        """Add a file that a page includes."""
         self._files.append((real, recorded, True))
 
     def absent(self, real: str) -> None:
-        """Add a missing file that a page includes."""
         self._absent.append(real)
 
     def close(self, rules: Mapping[str, object]) -> None:
@@ -221,11 +219,9 @@ class RepositoryFiles:
             self.git, self.problem = None, f"{_WITHOUT_RULES} {error}"
 
     def real(self, path: str) -> str:
-        """The absolute path of a file."""
         return os.path.join(self.root, *path.split("/"))
 
     def is_ignored(self, path: str) -> bool:
-        """Whether git ignores a path."""
         if self.git is None:
             return False
         try:
@@ -380,7 +376,7 @@ class FileTree:
         self._folders: dict[str, Mapping[str, bool] | None] = {}
 
     def at(self, docs: str) -> FileTree:
-        """The same files, for another documentation folder."""
+        """A tree of these files for another documentation folder."""
         tree = copy.copy(self)
         tree.docs = docs
         return tree

@@ -1,4 +1,4 @@
-"""The documents of a folder on disk: listing and reading them, skipped files, and a cache by which edits are noticed.
+"""The documents of a folder on disk: listing, reading and skipping files, and the cache by which edits are noticed.
 
 A second scan costs one ``stat`` for each page. A signature is trusted only if the file was changed long enough before
 it was hashed, as git does for its own index. So the result depends on content only."""
@@ -118,7 +118,6 @@ class WorkingTree:
 
     @property
     def problem(self) -> str | None:
-        """Why the repository cannot be read; None without a problem."""
         return self._around.problem
 
     def commit(self) -> str | None:
@@ -162,7 +161,6 @@ class WorkingTree:
             return self._last
 
     def read(self, path: str) -> Document | Skipped:
-        """The document, with the id of the bytes that were read."""
         with self._lock:
             # The path may come from a client of a server.
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):

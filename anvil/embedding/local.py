@@ -331,8 +331,7 @@ class ModelSettings:
     """The settings that define a vector, besides the weights and the tokenizer."""
 
     dimensions: int | None = None
-    """How many components of the model's vector are used, the first ones, for models that are trained for that; None
-    for all."""
+    """The number of components that are used, from the first one on, for models trained for that; None for all."""
     pooling: Pooling = "mean"
     """How (1, tokens, d) becomes (1, d): ``mean`` or ``cls``; ``none`` if the output of the graph is a vector."""
     max_tokens: int = 256

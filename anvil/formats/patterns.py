@@ -127,7 +127,6 @@ class Glob:
             return
 
     def matches(self, path: str) -> bool:
-        """Whether the glob matches the whole ``path``."""
         text = path.lower() if self._ignore_case else path
         return self._expression is not None and self._expression.fullmatch(text) is not None
 

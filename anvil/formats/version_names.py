@@ -97,5 +97,4 @@ def closest_tags(tags: Iterable[str], name: str, version: str, limit: int) -> li
 
 
 def _numbers(text: str) -> list[int]:
-    """The first numbers in a text."""
     return [int(match[0]) for match in islice(re.finditer(r"\d{1,12}", text), 6)]

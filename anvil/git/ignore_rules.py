@@ -189,7 +189,6 @@ def _any_of(rules: Sequence[_Rule]) -> re.Pattern[str]:
 
 
 def _rules(data: bytes) -> list[_Rule]:
-    """The rules in a file, as git reads them."""
     rules = []
     for line in data.removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n"):
         line = line.removesuffix("\r")

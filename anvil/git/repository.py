@@ -106,7 +106,6 @@ class Repository:
         return self._is_set("core.precomposeunicode")
 
     def _is_set(self, key: str) -> bool:
-        """Whether a boolean key of git's configuration is true."""
         with failures("The configuration cannot be read"):
             return key in self._git.config and self._git.config.get_bool(key)
 

@@ -62,7 +62,6 @@ class TrackedIndex:
         return self.repository.is_ignored(self.path)
 
     def _track_command(self) -> str:
-        """The command that makes git track an index at its default place."""
         folder = os.path.relpath(self.docs)
         docs_option = [] if folder == "docs" else ["--docs", folder]
         return installation.line([*installation.user_command(), "init", *docs_option, "--commit-index"])

@@ -161,7 +161,6 @@ class MemoryCopy:
 
     @property
     def opened(self) -> bool:
-        """Whether there is an artifact or a copy."""
         return self._artifact is not None or self._copy is not None
 
     @property
@@ -285,7 +284,7 @@ class MemoryCopy:
         )
         if chosen:
             self._update({}, chosen)
-        # The chosen pages count as up to date even if one became unreadable after the scan: it is not tried again.
+        # A page that became unreadable after the scan counts as up to date, too: the next scan does not list it.
         pages_left = len(work) - len(chosen)
         return len(entries) - pages_left, len(entries)
 
@@ -296,7 +295,6 @@ class MemoryCopy:
             self._update({}, Changes(removed=(path,)) if path in work.removed else Changes(changed=(path,)))
 
     def _scanned(self) -> Mapping[str, str]:
-        """All documents: path -> blob id."""
         assert self.source is not None
         return self.source.scan(self.indexed).entries
 

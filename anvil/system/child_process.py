@@ -69,7 +69,6 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code; None while the process runs."""
         return self._process.poll()
 
     def send(self, message: Mapping[str, Any]) -> None:

@@ -97,7 +97,6 @@ def install(requirements: Sequence[str], *options: str) -> list[str]:
 
 
 def reinstall(distribution: str) -> list[str]:
-    """The command that installs a package again."""
     requirement = _origin() if distribution == DISTRIBUTION else distribution
     return install([requirement], "--force-reinstall", "--no-deps")
 

@@ -1,5 +1,4 @@
-"""Chunks, the texts that a search finds, cut from sections; and windows, the texts that a model embeds, cut from
-chunks.
+"""Sections cut into chunks, which a search finds, and chunks cut into windows, which a model embeds.
 
 A chunk is a section, a part of a long section, or several short neighbours with the same parent. The chunks of a page,
 joined, are its text. A window is a slice of its chunk under a header of page title and breadcrumb. It has one vector.

@@ -1,5 +1,4 @@
-"""Front matter: the YAML (``---``) or TOML (``+++``) block at the start of a page, as JSON values; words in it for
-search.
+"""Front matter: the YAML (``---``) or TOML (``+++``) block at the start of a page, as JSON values and words to search.
 
 A block that is incomplete, invalid, too large or malicious is not front matter. It stays in the text, and nothing is
 raised.

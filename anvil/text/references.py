@@ -121,7 +121,6 @@ class References:
         return bisect_right(self.starts, offset)
 
     def line_text(self, line: int) -> str:
-        """A line without its end."""
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return self.text[self.starts[line - 1] : end].rstrip("\r\n")
 

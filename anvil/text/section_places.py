@@ -141,7 +141,7 @@ MAX_WORDS_CHARACTERS = 2_000
 MIN_LINE_LETTERS = 12
 """Text is found by lines with so many letters and digits. A shorter line may occur anywhere."""
 MAX_SHIFT = 50
-"""Of headings with equal text, the number in the source and the number in the page may differ by so much."""
+"""Headings with equal text are numbered. Their numbers in the source and in the page may differ by so much."""
 MAX_COMPARED_CHARACTERS = 50_000_000
 """The limit for comparing the lines of a page with text: the sum of lines times characters."""
 _WORDS_COMPARED = 40
@@ -219,8 +219,6 @@ def _chunks(finder: _Finder, sections: Sequence[Section], chunks: Sequence[Chunk
 
 
 class _Finder:
-    """Finds the lines of a page's sections in its source."""
-
     def __init__(self, page: ParsedPage, source: str, path: str) -> None:
         self._page = page
         self._lines = LINE_END.split(source)
