@@ -159,8 +159,7 @@ def _without_marks(source: str, references: Container[str], for_anchor: bool) ->
                 unclosed.add(piece)
                 out.append(piece)
         elif kind == "drop":
-            script = not for_anchor and visible_text.is_script(piece)
-            if script and visible_text.is_separate_mark(source[: match.start()], source[position : position + 12]):
+            if not for_anchor and visible_text.begins_separate_mark(source, match.start(), position):
                 out.append(" ")
         elif kind == "entity":
             out.append(html.unescape(piece))

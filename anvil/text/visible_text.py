@@ -161,24 +161,24 @@ def restored(mask: str, characters: str) -> str:
 
 
 def is_separate_mark(before: str, inside: str) -> bool:
-    """Whether a superscript or subscript, whose content ``inside`` begins with, is a footnote or a label and no part of
-    the word that the text ``before`` ends with.
+    """Whether a superscript or subscript is a footnote or a label, and no part of the word before it. ``before``: the
+    text before it. ``inside``: its content.
 
-    Short scripts of short words are part of them: x<sup>2</sup>, H<sub>2</sub>O, 4<sup>th</sup>. Behind code, a long
-    word or punctuation the script is a mark of its own, and so is a power of ten: 10<sup>6</sup> is not 106.
-    """
+    A short script of a short word is part of it: x<sup>2</sup>, H<sub>2</sub>O, 4<sup>th</sup>. After code, a long word
+    or punctuation, it is a mark of its own. A power of ten is separate, too, because 10<sup>6</sup> is not 106."""
     if not before or before[-1].isspace() or inside.startswith("["):  # blanks and brackets separate words anyway
         return False
-    word = _WORD_BEFORE.search(before[-40:])
+    word = _WORD_BEFORE.search(before[-40:])  # bounded: a line may have megabytes
     script = _SHORT_SCRIPT.match(inside)
     if not word or not script or len(word[1]) > 3:
         return True
     return word[1][-1].isdecimal() and any(map(str.isdecimal, script[0]))
 
 
-def is_script(tag: str) -> bool:
-    """Whether a tag begins a superscript or subscript."""
-    return _SCRIPT_TAG.match(tag) is not None
+def begins_separate_mark(text: str, start: int, end: int) -> bool:
+    """Whether the tag ``start:end`` in a text begins a superscript or subscript that :func:`is_separate_mark`."""
+    is_script = _SCRIPT_TAG.match(text, start, end) is not None
+    return is_script and is_separate_mark(text[max(0, start - 40) : start], text[end : end + 12])
 
 
 def cleaned(page: ParsedPage) -> ParsedPage:
@@ -342,9 +342,7 @@ def _inline(
                     at = closing.end()
                 else:
                     without_end.add(name)
-            parts_words = name in APART or (
-                is_script(tag[0]) and is_separate_mark(text[max(0, start - 40) : start], text[at : at + 12])
-            )
+            parts_words = name in APART or begins_separate_mark(text, start, tag.end())
             yield Span(start, at, "block tag" if parts_words else "tag")
     return len(text)
 
