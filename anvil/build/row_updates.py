@@ -81,10 +81,10 @@ class Indexer:
     ) -> None:
         self._executor = executor or LocalExecutor(provider)
         fitting = [
-            each for each in (*caches, spare) if each and each.meta()["embedding_model_digest"] == provider.digest
+            index for index in (*caches, spare) if index and index.meta()["embedding_model_digest"] == provider.digest
         ]
-        self._caches = StoredVectors([each for each in fitting if each is not spare])
-        self._spare = StoredVectors([each for each in fitting if each is spare])
+        self._caches = StoredVectors([index for index in fitting if index is not spare])
+        self._spare = StoredVectors([index for index in fitting if index is spare])
         self.writer = writer
         self.provider = provider
         self.options = options
@@ -243,8 +243,8 @@ def _on_source_lines(
         return line and source_line(line, inserted)
 
     sections = (
-        each._replace(start_line=of_source(each.start_line), end_line=of_source(each.end_line))
-        for each in page.sections
+        section._replace(start_line=of_source(section.start_line), end_line=of_source(section.end_line))
+        for section in page.sections
     )
     renumbered = (
         replace(chunk, start_line=of_source(chunk.start_line), end_line=of_source(chunk.end_line)) for chunk in chunks

@@ -42,15 +42,15 @@ def no_folder(folder: Path, shown: str = "", named: str = "--docs") -> str:
 def folder_advice(folder: Path, named: str = "--docs") -> str:
     """Advice in place of a documentation folder that is missing or has no page: the folders beside it and the folder
     above it, if they have Markdown."""
-    around = next((parent for parent in folder.absolute().parents if parent.is_dir()), Path.cwd())
-    near = [str(around / name) for name in _page_counts(around) if name != folder.name][:4]
-    hold = [f"{listed(near)} {'hold' if near[1:] else 'holds'} Markdown"] if near else []
-    pages = (entry.name for entry in _entries(around) if entry.name.lower().endswith(PAGE_ENDINGS))
-    own = sorted(pages, key=lambda name: (not name.lower().startswith("readme."), name))
-    if own:
-        has = f"{own[0]} and {counted(len(own) - 1, 'more Markdown file')}" if own[1:] else own[0]
-        hold.append(f"{repr('.') if around == Path.cwd() else around} has {has}")
-    return f"Name the documentation folder with {named}{': ' if hold else ''}{', and '.join(hold)}."
+    parent = next((above for above in folder.absolute().parents if above.is_dir()), Path.cwd())
+    siblings = [str(parent / name) for name in _page_counts(parent) if name != folder.name][:4]
+    clauses = [f"{listed(siblings)} {'hold' if siblings[1:] else 'holds'} Markdown"] if siblings else []
+    pages = (entry.name for entry in _entries(parent) if entry.name.lower().endswith(PAGE_ENDINGS))
+    names = sorted(pages, key=lambda name: (not name.lower().startswith("readme."), name))
+    if names:
+        has = f"{names[0]} and {counted(len(names) - 1, 'more Markdown file')}" if names[1:] else names[0]
+        clauses.append(f"{repr('.') if parent == Path.cwd() else parent} has {has}")
+    return f"Name the documentation folder with {named}{': ' if clauses else ''}{', and '.join(clauses)}."
 
 
 def larger_folder_note(folder: Path) -> str | None:

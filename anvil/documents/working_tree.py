@@ -95,10 +95,10 @@ class WorkingTree:
         """Start with an empty cache. ``folder``: the documents' folder, as a path without links."""
         self._folder = Path(folder)
         self._root = long_path(folder)
-        self._around = RepositoryFiles(self._folder, self._options)
-        git = self._around.git
-        self.root_path = self._around.root_path
-        self._decoder = self._around.decoder
+        self._repo_files = RepositoryFiles(self._folder, self._options)
+        git = self._repo_files.git
+        self.root_path = self._repo_files.root_path
+        self._decoder = self._repo_files.decoder
         self._composes = _PRECOMPOSES and git is not None and git.composes_names
         self._files: dict[str, _CachedFile] = {}
         self._indexed: Mapping[str, str] = {}
@@ -118,15 +118,15 @@ class WorkingTree:
 
     @property
     def problem(self) -> str | None:
-        return self._around.problem
+        return self._repo_files.problem
 
     def commit(self) -> str | None:
         """The commit of HEAD; None outside a repository, before the first commit, and if HEAD cannot be read."""
         with self._lock:
             try:
-                return None if self._around.git is None else self._around.git.head()
+                return None if self._repo_files.git is None else self._repo_files.git.head()
             except GitError as error:
-                self._around.problem = str(error)
+                self._repo_files.problem = str(error)
                 return None
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
@@ -152,7 +152,7 @@ class WorkingTree:
                 # The rules for names or line endings changed. The walk has found out only now, so it is repeated.
                 changed = [file for file, _ in before.items() ^ self._rules.items()]
                 self._admitted.clear()
-                self._around.reopen()
+                self._repo_files.reopen()
                 if any(file.endswith(_CONTENT_RULES) for file in changed):
                     self._files.clear()
                 entries, skipped, self._rules = self._walk({})
@@ -169,7 +169,7 @@ class WorkingTree:
             # The last walk has followed no link, so its pages need no check.
             if path not in self._last.entries and os.path.realpath(folder) != folder:
                 return Skipped(plain_name(path), "it is reached through a symlink; links are not followed")
-            self._around.forget_links()
+            self._repo_files.forget_links()
             cached, data = self._read_file(path, self._real(path))
             if isinstance(data, Skipped) or isinstance(cached.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
@@ -188,7 +188,7 @@ class WorkingTree:
                 self._times = (head, {})
             links = {path: cached.target for path, cached in self._files.items() if cached.target}
             committed = self._times[1]
-            is_readable = self._around.problem is None  # else the repository is tried again
+            is_readable = self._repo_files.problem is None  # else the repository is tried again
 
             def unknown(candidates: Iterable[str]) -> list[str]:
                 return [
@@ -201,14 +201,14 @@ class WorkingTree:
             new = unknown(dict.fromkeys((*paths, *self._last.entries))) if unknown(paths) else []
             times: dict[str, str] = {}
             blobs: dict[str, str] = {}
-            if (git := self._around.git) is not None and head is not None and new:
+            if (git := self._repo_files.git) is not None and head is not None and new:
                 try:
                     times = modified(git, new, self.root_path, links, known, since, head)
                     in_git = {path: links.get(path) or self._in_repository(path) for path in times}
                     entries = git.entries(list(in_git.values()), head)
                     blobs = {path: entry.id for path, at in in_git.items() if (entry := entries[at])}
                 except GitError as error:
-                    self._around.problem = str(error)
+                    self._repo_files.problem = str(error)
             for path in new:
                 committed[path] = _Committed(blobs.get(path, ""), times.get(path, ""), links.get(path, ""))
             path_times = ((path, self._time_in(path, committed[path])) for path in paths)
@@ -219,8 +219,8 @@ class WorkingTree:
     def _walk(self, chosen: Mapping[str, _CachedFile]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
         """Entries, skipped files, and the marks of the rule files. ``chosen``: files that were documents by the same
         rules."""
-        self._around.forget_links()
-        git = self._around.git
+        self._repo_files.forget_links()
+        git = self._repo_files.git
         if git is not None:
             git.reload()
         rule_files = [] if git is None else [git.staging.file, *git.rule_files(self.root_path)]
@@ -254,10 +254,10 @@ class WorkingTree:
                 elif name in _RULES:
                     rules[base + name] = mark(base + name)
                 elif item.is_symlink() and os.path.isdir(base + name) and self._admits(f"{path}/"):
-                    reason = self._around.landing(self._in_repository(path))[1]
+                    reason = self._repo_files.landing(self._in_repository(path))[1]
                     skipped.append(Skipped(path, reason or LINK_FOLDER))
         self._files = files
-        self._around.note_included(sorted({path for cached in files.values() for path in cached.files}), stat_cache)
+        self._repo_files.note_included(sorted({path for cached in files.values() for path in cached.files}), stat_cache)
         stat_cache.close(rules)
         self._stat_cache = stat_cache
         entries: dict[str, str] = {}
@@ -292,7 +292,7 @@ class WorkingTree:
             skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
         elif (
             folder
-            and (git := self._around.git) is not None
+            and (git := self._repo_files.git) is not None
             and (os.path.lexists(os.path.join(base, ".git")) or git.staging.is_submodule(self._in_repository(folder)))
         ):
             skipped.append(Skipped(folder, SUBMODULE))
@@ -304,7 +304,7 @@ class WorkingTree:
         """Whether a file can be a page by its name, or a folder (with a slash at its end) can have pages."""
         if path not in self._admitted:
             selects = self._selection.enters if path.endswith("/") else self._selection.wants
-            is_ignored = self._around.is_ignored
+            is_ignored = self._repo_files.is_ignored
             self._admitted[path] = selects(path.rstrip("/")) and not is_ignored(self._in_repository(path))
         return self._admitted[path]
 
@@ -326,14 +326,14 @@ class WorkingTree:
         linked = os.path.islink(real)
         inside = self._in_repository(path)
         if linked:
-            inside, reason = self._around.landing(inside)
-            if reason or includes.is_private(inside) or self._around.is_ignored(inside):
+            inside, reason = self._repo_files.landing(inside)
+            if reason or includes.is_private(inside) or self._repo_files.is_ignored(inside):
                 skipped = Skipped(path, reason or LINK_PRIVATE)
                 return _CachedFile(None, skipped, True), skipped
-            real = self._around.real(inside)
+            real = self._repo_files.real(inside)
         stat_after: os.stat_result | None = None
         try:
-            raw, stat_after = self._around.read(real)
+            raw, stat_after = self._repo_files.read(real)
             data: bytes | Skipped = raw if isinstance(raw, bytes) else Skipped(path, raw)
         except FileNotFoundError:
             self._recent.discard(path)
@@ -343,7 +343,7 @@ class WorkingTree:
         if linked and isinstance(data, Skipped) and os.path.isdir(real):
             data = Skipped(path, LINK_NOWHERE)
         if isinstance(data, bytes):
-            data = self._around.clean(inside, data)
+            data = self._repo_files.clean(inside, data)
             if (refusal := self._decoder.refusal(data)) is not None:
                 data = Skipped(path, refusal)
         # The stat was taken from the open file after reading. After a change in the meantime, its time is too recent to
@@ -372,7 +372,7 @@ class WorkingTree:
 
     def _are_unchanged(self, files: Mapping[str, str]) -> bool:
         """Whether included files still have these blob ids. ``files``: path -> blob id."""
-        return all(self._around.included_id(path) == id_ for path, id_ in files.items())
+        return all(self._repo_files.included_id(path) == id_ for path, id_ in files.items())
 
     def _fingerprint(self, path: str, blob: str, data: bytes) -> str:
         """The fingerprint of the files that a page includes. If nothing changed since it was indexed, it is taken from
@@ -397,11 +397,11 @@ class WorkingTree:
         cached = self._files.get(path) or self._read_file(path, self._real(path))[0]
         if not isinstance(cached.result, str) or document_source.parts(cached.result)[0] == committed:
             return False
-        git = self._around.git
+        git = self._repo_files.git
         try:  # external filters, such as that of LFS, are not run, so the bytes that git stores are not known
             return git is not None and git.attribute(cached.target or self._in_repository(path), "filter") is None
         except GitError as error:
-            self._around.problem = str(error)
+            self._repo_files.problem = str(error)
             return False
 
     def _in_repository(self, path: str) -> str:

@@ -111,20 +111,20 @@ class PassageScorer:
         nearest token of the passage. Raises :class:`ModelError` if the model cannot be loaded or run."""
         import numpy as np
 
-        asked, ids_of_passages = self.tokens(question, passages)
-        if not asked or not passages:
+        question_ids, passage_ids = self.tokens(question, passages)
+        if not question_ids or not passages:
             return np.zeros(len(passages))
-        states, weights = self._run(asked)
+        states, weights = self._run(question_ids)
         shares = np.exp(weights - weights.max())  # softmax; without the subtraction, an exponential could overflow
         shares /= shares.sum()
         # Long passages first, so that the threads end together.
-        order = sorted(range(len(passages)), key=lambda row: -len(ids_of_passages[row]))
+        order = sorted(range(len(passages)), key=lambda row: -len(passage_ids[row]))
 
         def nearest_to(ids: list[int]) -> Floats:
             # einsum and not @, because BLAS would start threads of its own beside those of the model.
             return np.einsum("qd,pd->qp", states, self._run(ids)[0]).max(axis=1)  # type: ignore[no-any-return]
 
-        nearest = self._model.map(nearest_to, [ids_of_passages[row] for row in order])
+        nearest = self._model.map(nearest_to, [passage_ids[row] for row in order])
         scores = np.zeros(len(passages))
         for row, cosines in zip(order, nearest, strict=True):
             scores[row] = cosines @ shares
@@ -133,17 +133,17 @@ class PassageScorer:
     def tokens(self, question: str, passages: Sequence[HeadedText]) -> tuple[list[int], list[list[int]]]:
         """The tokens of the question that the model reads, and those of each passage: of its header, and of the part of
         its text with the most words of the question."""
-        asked = self._model.tokens([question])[0].ids[:MAX_QUESTION_TOKENS]
+        question_ids = self._model.tokens([question])[0].ids[:MAX_QUESTION_TOKENS]
         shortened = [_shortened(passage) for passage in passages]
         headers = self._model.tokens([passage.header for passage in shortened])
         texts = self._model.tokens([passage.text for passage in shortened])
-        wanted = set(asked) - self._silent
-        ids_of_passages = []
+        wanted = set(question_ids) - self._silent
+        passage_ids = []
         for passage, header, text in zip(shortened, headers, texts, strict=True):
             head = header.ids[-MAX_HEADER_TOKENS:]  # the end, because the last heading tells more than the page's title
             size = MAX_TOKENS - len(head)
-            ids_of_passages.append([*head, *text.ids[_best_part(wanted, text, passage.span, size) :][:size]])
-        return asked, ids_of_passages
+            passage_ids.append([*head, *text.ids[_best_part(wanted, text, passage.span, size) :][:size]])
+        return question_ids, passage_ids
 
     def warm(self) -> None:
         """Load the model, and run it once, so that its memory is allocated."""

@@ -190,7 +190,7 @@ class _Expansion:
         head, body = text[:begin], text[begin:]
         before = head.count("\n")
         parts, inserted = self._lines(body.split("\n"), 0)
-        missing = tuple(each._replace(line=before + each.line) for each in self.missing)
+        missing = tuple(file._replace(line=before + file.line) for file in self.missing)
         return Expanded(head + "\n".join(parts), tuple((before + at, n) for at, n in inserted), self.files, missing)
 
     def _lines(self, lines: list[str], depth: int) -> tuple[list[str], list[tuple[int, int]]]:
