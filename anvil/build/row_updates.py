@@ -51,8 +51,7 @@ class StoredVectors:
 
     @cached_property
     def _windows(self) -> list[tuple[Reader, dict[bytes, int]]]:
-        """Each index, with hash of a window's text -> id of the window. Many updates need no vector, so it is read
-        late."""
+        """Each index, with hash of a window's text -> window id. Read late, because many updates need no vector."""
         return [(index, index.window_keys()) for index in self._indexes]
 
     def get(self, key: bytes) -> bytes | None:

@@ -106,8 +106,7 @@ def join(
 
 
 def _shared_manifest(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
-    """The values of the manifest that all shards share. Raises :class:`ArtifactRejected` unless they are all shards of
-    one index."""
+    """The manifest values that all shards share. Raises :class:`ArtifactRejected` if they are not of one index."""
     numbers: dict[int, Path] = {}
     first, meta = readers[0][0], readers[0][1].meta()
     for path, reader in readers:

@@ -40,8 +40,7 @@ class DocumentSource(Protocol):
         """Hashed paths of the files that the site leaves out, see :func:`hash_path`; None without a site."""
 
     def commit(self) -> str | None:
-        """The commit of the documents (40 hex digits); HEAD for the working and the staged tree. None without a
-        commit."""
+        """The commit of the documents (40 hex digits), which is HEAD for working and staged trees; None if none."""
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         """All documents with their identities, and the skipped files.
@@ -154,8 +153,7 @@ def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
 
 
 def hash_path(path: str) -> str:
-    """The hash of a path. For a file that the site leaves out, an index stores only this, so that the name is not
-    published."""
+    """The hash of a path. An index stores it for a file that the site leaves out, to keep the name secret."""
     # 80 bits are short in the manifest, and the hashes of a million paths all differ.
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 

@@ -21,8 +21,7 @@ _LIMITS = {
     "watch limit reached": "fs.inotify.max_user_watches=524288",
     "(os error 24)": "fs.inotify.max_user_instances=1024",
 }
-"""Words in an error of watchfiles -> the setting of Linux whose limit was reached, with a value above the usual
-ones."""
+"""Words in an error of watchfiles -> the setting of Linux that limits it, with a higher value than usual."""
 logger = logging.getLogger(__name__)
 
 

@@ -91,8 +91,7 @@ def named_formats(formats: Counter[str]) -> list[str]:
 
 
 def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:
-    """The message that a folder has no page, and why. ``include``: the globs of pages. ``staged``: only staged files
-    count."""
+    """The message that a folder has no page, and why. ``include``: globs of pages. ``staged``: of staged files."""
     subject = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
     if not include:
         return f"{subject}: source.include names none."

@@ -118,8 +118,7 @@ class _Tree:
         return self._decoder.included(blob, self._git.read_blob(blob) if blob else b"")
 
     def _blob(self, path: str) -> str:
-        """The blob id of a file that a page may include; empty if there is none. ``path``: from the repository's
-        root."""
+        """The blob id of a file that a page may include, by its path from the repository's root; empty if none."""
         entry = self._at(path)
         return entry.id if entry is not None and entry.kind == "file" and not includes.is_private(path) else ""
 

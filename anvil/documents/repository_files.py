@@ -55,8 +55,7 @@ _WRITTEN_BACK_NS = 40_000_000_000
 
 
 def signature(state: os.stat_result) -> Signature:
-    """Values from a file's stat. One of them changes when the file is written or replaced, as far as time stamps can
-    tell."""
+    """Values from a file's stat. Writing or replacing the file changes one, if time stamps can show it."""
     return (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns)
 
 
@@ -66,8 +65,7 @@ def modified_ns(signature: Signature) -> int:
 
 
 def is_stable(state: os.stat_result, moment_ns: int) -> bool:
-    """Whether the last change of a file is so long before ``moment_ns`` that a later change also changes its
-    signature."""
+    """Whether a file's last change is so long before ``moment_ns`` that its signature can be trusted."""
     touched = _touched(state)
     return touched + (_TICK_NS if touched % 1_000_000_000 else _COARSE_NS) < moment_ns
 
@@ -126,8 +124,7 @@ class StatCache:
     def file(
         self, path: str, real: str, recorded: Signature | None, result: str | Skipped, linked: bool = False
     ) -> None:
-        """Add a file. Without a signature it is read each time. ``linked``: the signature is that of a link's
-        target."""
+        """Add a file. Without a signature it is read each time. ``linked``: it is that of a link's target."""
         if recorded is None:
             self._without_signature.append((path, real, result))
         else:
@@ -382,8 +379,7 @@ class FileTree:
         return tree
 
     def kind(self, path: str) -> Literal["file", "folder"] | None:
-        """Whether a normal path from the root is a file or a folder; None if it is neither, or leads out of the
-        root."""
+        """Whether a normal path from the root is a file or a folder; None for neither, or outside the root."""
         if path in ("", "."):
             return "folder"
         if path == ".." or path.startswith(("../", "/")):

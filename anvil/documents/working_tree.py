@@ -386,8 +386,7 @@ class WorkingTree:
         return self._decoder.document(path, blob, data).fingerprint if includes.may_include(data) else ""
 
     def _time_in(self, path: str, committed: _Committed) -> str | None:
-        """The time of the last commit that changed a file; the file's own time if it was edited since. None without a
-        file."""
+        """The time of the last commit that changed a file, or of the file if edited since; None without a file."""
         if committed.time and not self._is_edited(path, committed.blob):
             return committed.time
         return file_time(self._real(path), follow=True) or committed.time or None

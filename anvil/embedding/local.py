@@ -97,8 +97,7 @@ class LocalProvider:
         return PassageScorer(folder, self) if self._settings.passages and has_scorer(folder) else None
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """For each text, (start, end) of its tokens in characters. Characters that the model ignores are in no
-        token."""
+        """For each text, (start, end) of its tokens in characters. No token has characters that the model ignores."""
         return self._tokenizer.spans(texts)
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:

@@ -77,8 +77,7 @@ class OpenAIProvider:
         """Does nothing, because there is no model to load."""
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """The spans of pieces of at most four bytes. A window of ``max_tokens`` pieces is never too long for the
-        model."""
+        """The spans of pieces of at most four bytes. ``max_tokens`` pieces are never too long for the model."""
         return [[piece.span() for piece in _PIECE.finditer(text)] for text in texts]
 
     def embed(self, texts: Sequence[str]) -> Embedded:

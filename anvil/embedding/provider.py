@@ -55,8 +55,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def server(self) -> str:
-        """The configured address to which texts are sent; empty for the default one, and for a provider without a
-        server."""
+        """The configured address of a server that gets the texts; empty for the default one or none."""
         return ""
 
     @property
@@ -85,8 +84,7 @@ class EmbeddingProvider(Protocol):
         """For each text, (start, end) of its tokens in characters, in order."""
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """The vectors of texts of documents. The end of a text with more than ``max_tokens`` is ignored, so cut texts
-        into windows first."""
+        """The vectors of documents. The end of a text over ``max_tokens`` is ignored, so make windows first."""
 
     def embed_query(self, text: str) -> Vector:
         """The unit vector (dimensions,) of a query of any length."""

@@ -102,8 +102,7 @@ def is_plain_name(path: str) -> bool:
 
 
 def plain_name(path: str) -> str:
-    """A path in a form that can be shown and stored. Other characters than those of plain names are escaped, as
-    ``\\xNN``."""
+    """A path that can be shown and stored. Characters that are not plain are escaped, as ``\\xNN``."""
     # On Unix, Python has these characters for bytes that are no UTF-8. Windows allows all halves of surrogate pairs.
     path = _BYTES.sub(lambda match: f"\\x{ord(match[0]) - 0xDC00:02x}", path)
     return _NOT_IN_NAMES.sub(lambda match: ascii(match[0])[1:-1], path)
@@ -115,8 +114,7 @@ def without_control(text: str) -> str:
 
 
 def log_line(text: str) -> str:
-    """A text for an entry of a log: as :func:`without_control`, with indented further lines, so that none looks like
-    another entry."""
+    """A text for a log entry: further lines are indented, so that none looks like another entry."""
     return without_control(text).replace("\n", "\n  ")
 
 

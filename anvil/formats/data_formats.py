@@ -120,8 +120,7 @@ def plain(value: Any, *, lean: bool = False) -> Any:
 
 @cache
 def _left_out(kind: Any, lean: bool) -> tuple[tuple[str, Any], ...]:
-    """The fields of a dataclass that may be left out, each with the value for which it is left out; ``...`` for any
-    value."""
+    """The fields of a dataclass that may be left out, each with the value at which it is; ``...`` for any."""
     if not dataclasses.is_dataclass(kind):
         return ()
     names = LEFT_OUT if lean else {"optional"}

@@ -29,8 +29,7 @@ class _LazyPattern:
 
 
 def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern that is compiled at first use, for modules with many patterns. Call its methods: functions of ``re`` do
-    not accept it."""
+    """A pattern that is compiled at first use. Call its methods, because functions of ``re`` do not accept it."""
     return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
 
 

@@ -85,8 +85,7 @@ _MAX_RULES_BYTES = 100_000_000
 
 
 def ensure_readable(files: Iterable[Path]) -> None:
-    """Raise :class:`GitError` if libgit2 cannot read one of these files with ignore rules. Missing files are
-    accepted."""
+    """Raise :class:`GitError` if libgit2 cannot read one of these files with ignore rules. They may be missing."""
     for file in files:
         try:
             has_loop = _LOOPS_IN_IGNORE_RULE.search(safe_files.data(file, _MAX_RULES_BYTES))
@@ -102,8 +101,7 @@ _INTENT_TO_ADD = 1 << 13
 
 
 class StagingArea:
-    """Git's index of a work tree, with the staged files. Not thread-safe. ``git_dir``: the git folder of the work
-    tree."""
+    """Git's index of the work tree with the git folder ``git_dir``: the staged files. Not thread-safe."""
 
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir

@@ -149,8 +149,7 @@ class Trees:
 
 
 class Commit(NamedTuple):
-    """A commit. ``time``: seconds since 1970. ``tree``: the id of the documents' folder; None if it has no such
-    folder."""
+    """A commit. ``time``: seconds since 1970. ``tree``: the id of the documents' folder; None without it."""
 
     time: int
     parents: tuple[str, ...]

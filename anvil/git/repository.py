@@ -136,8 +136,7 @@ class Repository:
         return (self.common_dir / "shallow").exists()
 
     def branch(self, name: str) -> str | None:
-        """The commit of a branch: of a local one, or of origin, named ``main`` or ``origin/main``; None if there is no
-        such branch."""
+        """The commit of a branch, local or of origin, named ``main`` or ``origin/main``; None if there is none."""
         return self._first_commit(f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}")
 
     def default_branch(self) -> str | None:
@@ -222,8 +221,7 @@ class Repository:
         return subjects
 
     def short(self, commit: str) -> str:
-        """The shortest unique form of a commit id, as git prints it; seven digits if the commit is not in this
-        clone."""
+        """The shortest unique form of a commit id, as in git; seven digits if this clone lacks the commit."""
         with failures(f"The commit {commit[:12]} cannot be read"):
             git_object = self._git.get(commit)
             return commit[:7] if git_object is None else str(git_object.short_id)
@@ -518,8 +516,7 @@ class Repository:
             return value if isinstance(value, str) else None
 
     def _first_parents(self, start: str | None, limit: int) -> Iterator[pygit2.Commit]:
-        """At most ``limit`` commits from ``start`` back along the first parents. In a shallow clone they end
-        earlier."""
+        """Up to ``limit`` commits from ``start`` back along the first parents; fewer in a shallow clone."""
         import pygit2
 
         for _ in range(limit):

@@ -30,15 +30,13 @@ logger = logging.getLogger(__name__)
 
 
 def join(thread: threading.Thread | None) -> None:
-    """Wait for a thread that was asked to stop. The current thread and one that was never started are not waited
-    for."""
+    """Wait for a thread that was asked to stop, unless it is the current one or was never started."""
     if thread is not None and thread.ident is not None and thread is not threading.current_thread():
         thread.join(JOIN_TIMEOUT_S)
 
 
 class _Cancelled(Exception):
-    """Raised inside a build after :meth:`InitialBuild.close`. It is no AnvilError, because a build catches some of
-    them."""
+    """Raised in a build after :meth:`InitialBuild.close`. No AnvilError, because a build catches some of them."""
 
 
 class InitialBuild:
@@ -192,8 +190,7 @@ class VectorWorker:
         copy.save_vectors(vectors)
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for the missing vectors up to ``timeout_s`` seconds. The caller holds the lock; it is released during
-        the wait."""
+        """Wait for the missing vectors up to ``timeout_s`` seconds. The caller's lock is released meanwhile."""
 
         def is_idle() -> bool:
             copy = self._copy()

@@ -304,8 +304,7 @@ class LiveIndex:
             self._notify_listeners()
 
     def _refreshed(self, asked_at: float) -> MemoryCopy:
-        """The memory copy, compared with the documents after ``asked_at`` (monotonic clock). The caller holds the
-        lock."""
+        """The memory copy, compared after ``asked_at`` (monotonic clock). The caller holds the lock."""
         self._ensure_usable()
         corpus = self._corpus
         if self._copy is None:

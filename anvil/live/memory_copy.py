@@ -417,8 +417,7 @@ class MemoryCopy:
         return {key: vector for key, vector in vectors.items() if vector is not None}
 
     def save_vectors(self, embedded: Sequence[ChunkVectors]) -> None:
-        """Save the vectors of chunks from :meth:`pending_chunks`. Chunks that have changed since are left as they
-        are."""
+        """Save the vectors of chunks from :meth:`pending_chunks`. Chunks that have changed since are skipped."""
         if self._copy is None or not self.matched:  # another artifact was opened in the meantime
             return
         with self._copy.atomic():

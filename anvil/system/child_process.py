@@ -134,8 +134,7 @@ def kill_session(process: subprocess.Popen[bytes]) -> None:
 
 
 class Watchdog:
-    """Kills a child after ``timeout_s`` seconds. Only time inside ``with`` blocks of this object counts, all
-    together."""
+    """Kills a child after ``timeout_s`` seconds inside the ``with`` blocks of this object, all together."""
 
     def __init__(self, child: ChildProcess, timeout_s: float) -> None:
         self._child, self._left_s = child, timeout_s

@@ -158,8 +158,7 @@ def steps(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
 
 
 def _border(text: str, low: int, high: int) -> int:
-    """The best position to cut in ``low..high``: after the last line end, else after a space, else see
-    :func:`_safe`."""
+    """The best cut in ``low..high``: after the last line end, else after a space, else see :func:`_safe`."""
     for mark in ("\n", "\r", " ", "\t"):
         at = text.rfind(mark, low, high) + 1
         if at > low and text[at - 1 : at + 1] != "\r\n":
@@ -179,8 +178,7 @@ def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]
 
 
 def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
-    """The span of ``block``. If it is over ``limit``, it is split between paragraphs or items, else lines, else
-    words."""
+    """The span of ``block``; over ``limit``, split between paragraphs or items, else lines, else words."""
     if block.end - block.start <= limit:
         return [(block.start, block.end)]
     lines, paragraphs = _line_borders(text, block)
@@ -228,8 +226,7 @@ def _last(borders: Sequence[int], after: int, upto: int) -> int | None:
 
 
 def _safe(text: str, at: int, cut: int) -> int:
-    """``cut`` or a position shortly before it that is not inside CR LF, a letter with marks, a surrogate pair or an
-    emoji."""
+    """``cut`` or a position shortly before it, not inside CR LF, a marked letter, a surrogate pair or an emoji."""
     # The emoji of a family with skin tones has eleven code points. Longer runs of marks may be cut.
     for candidate in range(cut, max(at, cut - 12), -1):
         before, char = text[candidate - 1], text[candidate]
@@ -246,8 +243,7 @@ def _safe(text: str, at: int, cut: int) -> int:
 # --- windows ---------------------------------------------------------------------------------------------
 
 OVERLAP_TOKENS = 32
-"""The tokens that neighbouring windows share: a sentence or two, so that a sentence at a border is whole in one
-window."""
+"""The tokens that neighbouring windows share, so that a sentence or two at a border is whole in one of them."""
 
 
 def cut_windows(

@@ -113,8 +113,7 @@ class Expanded:
 
 
 def is_private(path: str) -> bool:
-    """Whether no page may show this file by a link or an include: keys, and hidden files and folders except
-    ``.github``."""
+    """Whether no page may show this file: keys, and hidden files and folders except ``.github``."""
     names = path.split("/")
     return any(name[:1] == "." and name != ".github" for name in names) or _KEYS.search(names[-1]) is not None
 
@@ -365,8 +364,7 @@ def _line_selector(options: str) -> Callable[[list[str]], list[str] | None]:
 
 
 def _ranges(lines: list[str], ranges: str) -> list[str] | None:
-    """The lines of ranges such as ``1:5``, ``1-5``, ``3:``, ``:3`` or ``7``, separated by commas. They are 1-based and
-    inclusive."""
+    """The lines of ranges such as ``1:5``, ``1-5``, ``3:``, ``:3`` or ``7``, with commas; 1-based, inclusive."""
     chosen: list[str] = []
     for part in ranges.split(","):
         first, dash, last = re.sub(r"\s", "", part).replace("-", ":").partition(":")
@@ -378,8 +376,7 @@ def _ranges(lines: list[str], ranges: str) -> list[str] | None:
 
 
 def _section(lines: list[str], part: str) -> list[str] | None:
-    """The lines of a part, in the form ``file:part`` of pymdownx. It is a range of lines, or a section between
-    marks."""
+    """The lines of a part in pymdownx's ``file:part``, which is a range of lines or a section between marks."""
     if part and re.fullmatch(r"[\d:,]+", part):
         return _ranges(lines, part)
     chosen: list[str] = []

@@ -63,8 +63,7 @@ def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
 
 
 def leading_title(text: str) -> str | None:
-    """The title of a page that begins with its h1; None if only :func:`parse` can find it. ``text``: without front
-    matter."""
+    """The title of a text without front matter, if it begins with its h1; None if only :func:`parse` can tell."""
     heading = _FIRST_HEADING.match(text)
     title = _name(heading[1], False, ()).title if heading else ""
     return title if title and title != UNTITLED else None

@@ -92,8 +92,7 @@ def pairs(run: str) -> list[str]:
 
 
 def beginning(word: str) -> str | None:
-    """The first letters of a Greek or Cyrillic word, which its inflected forms share; None for short words and other
-    scripts."""
+    """The first letters of a Greek or Cyrillic word, which its forms share; None for short and other words."""
     is_long = len(word) > BEGINNING_LETTERS and not word.isascii() and _INFLECTED.fullmatch(word)
     return word[:BEGINNING_LETTERS].lower() if is_long else None
 

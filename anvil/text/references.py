@@ -197,8 +197,7 @@ def read(text: str) -> References:
 
 
 def _hidden(text: str) -> list[Span]:
-    """The spans without links: code, comments, definitions and scripts. Other tags are left out: they can have links
-    and ids."""
+    """The spans without links: code, comments, definitions and scripts, but no other tags."""
     return [
         span for span in spans(text) if span.kind not in ("tag", "block tag") or _UNSEEN_TAG.match(text, span.start)
     ]
@@ -384,8 +383,7 @@ def _html_links(prose: str, starts: Sequence[int]) -> Iterator[Link]:
 
 
 def _attributes(source: str) -> dict[str, str]:
-    """Names of attributes in lower case -> values. An expression in braces has an unknown value, which is empty
-    here."""
+    """Names of attributes in lower case -> values; empty for an expression in braces, which is unknown."""
     return {
         name.lower(): "" if value.startswith("{") else html.unescape(value.strip("\"'"))
         for name, value in _ATTRIBUTE.findall(source)

@@ -116,8 +116,7 @@ def _heaviest(pairs_of: Iterable[Mapping[int, float]]) -> list[tuple[int, int]]:
 
 
 def bare(text: str) -> str:
-    """Only the letters and digits of a text, because marks, icons and typographic signs differ between source and
-    page."""
+    """The letters and digits of a text. Marks, icons and signs differ between a source and its page."""
     return "".join(c for c in unicodedata.normalize("NFKC", _ICON.sub("", text)).casefold() if c.isalnum())
 
 

@@ -357,8 +357,7 @@ def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
 
 
 def _code_spans(text: str) -> dict[int, int]:
-    """Start -> end of inline code. A run of backticks ends at the next run of the same length in its paragraph or row
-    of a table."""
+    """Start -> end of inline code: up to the next run of as many backticks in its paragraph or table row."""
     spans: dict[int, int] = {}
     runs: list[tuple[int, int]] = []
     if "`" not in text:
