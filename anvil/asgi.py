@@ -26,7 +26,7 @@ from anvil.server import http_transport, logs
 from anvil.server.http_options import HttpOptions, number
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.threads import ThreadBridge
+from anvil.server.tool_calls import ThreadBridge
 from anvil.server.toolset import ServeRequest, Toolset, open_toolset
 
 DEFAULT_CACHE_S = 300

@@ -167,7 +167,7 @@ def candidates(clones: Path, work: Path) -> None:
     from anvil.index_file.verify import open_checked
     from anvil.requests import SearchRequest
     from anvil.search.candidates import FileIndex
-    from anvil.search.query_vector import embed_query
+    from anvil.search.query_preparation import embed_query
     from anvil.search.searcher import Searcher
     from anvil.settings.schema import EmbeddingSettings
 

@@ -20,7 +20,7 @@ from anvil.values import Progress
 if TYPE_CHECKING:
     from starlette.routing import Route
 
-    from anvil.server.threads import ThreadBridge
+    from anvil.server.tool_calls import ThreadBridge
 
 INSTRUCTIONS = (
     "The working knowledge of a code repository: specs, plans, tasks, checklists and decisions. Begin with context.get "

@@ -16,8 +16,9 @@ from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Hit
-from anvil.search import pages, query_vector
+from anvil.search import pages
 from anvil.search.confidence import UNLIKELY
+from anvil.search.query_preparation import QueryVector, embed_query
 from anvil.search.searcher import Searcher
 from anvil.values import Progress, Section, silent
 from anvil.wording import closest_names, closest_paths, full_heading
@@ -240,7 +241,7 @@ class QuestionVectors(AbstractContextManager["QuestionVectors"]):
     def __init__(self, provider: EmbeddingProvider) -> None:
         self.provider = provider
         self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS), thread_name_prefix="anvil-questions")
-        self._vectors: dict[str, Future[query_vector.QueryVector]] = {}
+        self._vectors: dict[str, Future[QueryVector]] = {}
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -249,9 +250,9 @@ class QuestionVectors(AbstractContextManager["QuestionVectors"]):
         """Start to embed all questions whose mode uses vectors."""
         for question in questions:
             if question.mode != "keyword" and question.ask not in self._vectors:
-                self._vectors[question.ask] = self._pool.submit(query_vector.embed_query, question.ask, self.provider)
+                self._vectors[question.ask] = self._pool.submit(embed_query, question.ask, self.provider)
 
-    def get(self, question: Question) -> query_vector.QueryVector | None:
+    def get(self, question: Question) -> QueryVector | None:
         """The vector of a question; None if it was not prepared."""
         vector = self._vectors.get(question.ask)
         return None if vector is None else vector.result()

@@ -31,7 +31,7 @@ from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryReader, LibraryWriter, not_found
 from anvil.library.values import DocumentInfo, FolderReport, Ingested, LibraryDocument, Passages, WholeDocument
 from anvil.requests import checked, checks_arguments, still_wanted
-from anvil.search import query_vector
+from anvil.search import query_preparation
 from anvil.search.pages import text_part
 from anvil.settings.configuration import configured, load_config
 from anvil.settings.schema import Config
@@ -379,7 +379,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
         search = checked(LibrarySearch)(query, top_k, library, filter, max_chars)
         # Embedded before the connection is taken: other queries need not wait for the model or a service.
-        question = query_vector.embed_query(query, self.provider) if self.provider.dimensions else None
+        question = query_preparation.embed_query(query, self.provider) if self.provider.dimensions else None
         with self._read() as reader:
             if self._searcher is None:
                 self._searcher = LibrarySearcher(reader, self.provider)

@@ -25,7 +25,7 @@ from anvil.library.values import Passage, Passages
 from anvil.results import Hit
 from anvil.search import confidence, ranking, result_texts
 from anvil.search.candidates import KeywordTables, VectorIndex, near_candidates
-from anvil.search.query_vector import QueryVector, comparable_vector, semantic_obstacle
+from anvil.search.query_preparation import QueryVector, comparable_vector, semantic_obstacle
 from anvil.search.ranking import CANDIDATES, NearCandidates, RankedChunk
 from anvil.search.result_texts import SectionSpan
 from anvil.text import query as lexicon

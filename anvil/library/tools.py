@@ -20,7 +20,7 @@ from anvil.values import Progress
 if TYPE_CHECKING:
     from starlette.routing import Route
 
-    from anvil.server.threads import ThreadBridge
+    from anvil.server.tool_calls import ThreadBridge
 
 INSTRUCTIONS = (
     "A personal document library. Take in documents with ingest_file, ingest_folder, ingest_content or ingest_url; "

@@ -24,7 +24,7 @@ from anvil.library.library import Library
 from anvil.library.metadata_filter import MAX_METADATA_BYTES
 from anvil.library.settings import LibraryOptions
 from anvil.server.logs import log
-from anvil.server.threads import ThreadBridge
+from anvil.server.tool_calls import ThreadBridge
 
 FORM_OVERHEAD_BYTES = 256 * 1024
 """Bytes of a request in addition to the file: the other fields and the boundaries."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.memory_copy import Location, MemoryCopy
     from anvil.results import Freshness
-    from anvil.search.query_vector import QueryVector
+    from anvil.search.query_preparation import QueryVector
     from anvil.search.searcher import Explained
 
 
@@ -195,7 +195,7 @@ class LiveIndex:
         if self.closed or model is None or request.mode == "keyword":
             return None
         still_wanted()
-        from anvil.search.query_vector import embed_query
+        from anvil.search.query_preparation import embed_query
 
         return embed_query(request.query, model)
 

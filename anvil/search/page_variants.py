@@ -258,8 +258,7 @@ def without_copies(
     """
     copies: dict[tuple[str, str, str], list[RankedChunk]] = defaultdict(list)
     for result in results:
-        text = texts[result.row]
-        copies[text.title, text.heading_path, text.content].append(result)
+        copies[texts[result.row][:3]].append(result)  # title, headings and content
     return [
         max(same, key=lambda result: _preference(path_of(result.row), wanted))._replace(score=same[0].score)
         if len(same) > 1

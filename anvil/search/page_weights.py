@@ -20,10 +20,6 @@ _RECORD = lazy_pattern(
     r"(?i)(?:^|/)(?:change-?log[^/]*|changes|releases?|release[-_]?notes?[^/]*|whats?[-_]?new|news|history|"
     r"announcements?|proposals?|rfcs?|blog|v?\d[\d.]*-announcement)(?:/|\.\w+$)"
 )
-ABOUT_RECORDS = lazy_pattern(
-    r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|deprecat|what'?s new|announce|propos|\brfc"
-)
-"""Words of a question about versions, changes or proposals. The search page has this pattern, too."""
 _NOT_DECLARED = frozenset({"", "none", "null", "no", "false", "off", "0", "[]", "{}"})
 """Values of ``deprecated`` in front matter that do not deprecate a page: as SQLite gives them, or as people quote
 them."""
@@ -83,11 +79,6 @@ def is_deprecated(declared: Any, title: str, opening: str) -> bool:
     characters of its text."""
     is_declared = str(declared).strip().lower() not in _NOT_DECLARED
     return is_declared or bool(_DEPRECATED_TITLE.search(title) or _DEPRECATED_OPENING.search(opening))
-
-
-def asks_for_records(question: str) -> bool:
-    """Whether a question is about versions, changes or proposals."""
-    return ABOUT_RECORDS.search(question) is not None
 
 
 def weigher(weights: Mapping[str, float]) -> Callable[[str], float | None]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
-from anvil.search.page_weights import PageFactors, asks_for_records
+from anvil.search.page_weights import PageFactors
 from anvil.text import query as lexicon
 from anvil.text.link_popularity import PageLinks
 from anvil.text.query import Stemmer
@@ -347,7 +347,7 @@ def query_weights(index: CandidateIndex, text: str) -> QueryWeights:
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
-    return QueryWeights(query, frequencies, tokens, asks_for_records(text))
+    return QueryWeights(query, frequencies, tokens, lexicon.asks_for_records(text))
 
 
 def rank(

@@ -24,10 +24,10 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, is_in_language, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_variants, query_rewriting, ranking, result_texts
+from anvil.search import confidence, page_variants, query_preparation, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_variants import Versions, Wanted
-from anvil.search.query_vector import QueryVector, comparable_vector, embed_query, semantic_obstacle
+from anvil.search.query_preparation import QueryVector, comparable_vector, embed_query, semantic_obstacle
 from anvil.search.ranking import (
     CANDIDATES,
     ENOUGH_CANDIDATES,
@@ -237,10 +237,13 @@ class Searcher:
         if want is not None:
             is_weighed = mode != "semantic" and not (weights.about_records and want.version is None)
             results = page_variants.in_version(results, self.versions, want, is_weighed=is_weighed)
-        results = page_variants.one_translation(results, self.translations)
+        if self.translations:
+            results = page_variants.one_translation(results, self.translations)
         if mode == "hybrid":
-            version = None if want is None else want.version
-            results = page_variants.without_copies(results, self._texts_of(results), self._path_of, version)
+            texts = self._texts_of(results)
+            if len({texts[result.row][:3] for result in results}) < len(results):
+                version = None if want is None else want.version
+                results = page_variants.without_copies(results, texts, self._path_of, version)
         return Candidates(results, total, weights, vector, failure)
 
     def _wanted_version(self, request: SearchRequest) -> Wanted | None:
@@ -344,10 +347,10 @@ class Searcher:
 def with_rewritten_query(
     searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None
 ) -> tuple[SearchRequest, QueryVector | None, tuple[str, ...]]:
-    """The request with its query as :mod:`anvil.search.query_rewriting` rewrites it, the embedded query unless it was
+    """The request with its query as :mod:`anvil.search.query_preparation` rewrites it, the embedded query unless it was
     rewritten, and the notes on that."""
     indexes = [searcher.index for searcher in searchers]
-    query, note = query_rewriting.rewritten(request.query, indexes, searchers[0].provider)
+    query, note = query_preparation.rewritten(request.query, indexes, searchers[0].provider)
     return (request, question, ()) if note is None else (replace(request, query=query), None, (note,))
 
 

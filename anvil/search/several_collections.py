@@ -21,7 +21,7 @@ from anvil.errors import ConfigError
 from anvil.requests import SearchRequest
 from anvil.search import ranking
 from anvil.search.confidence import logistic
-from anvil.search.query_vector import QueryVector, embed_query
+from anvil.search.query_preparation import QueryVector, embed_query
 from anvil.search.searcher import Candidates, RankedHits, Result, Searcher, ranked_hits, with_rewritten_query
 from anvil.text import query as lexicon
 

@@ -43,7 +43,7 @@ from anvil.server.request_limits import (
     RateLimitMiddleware,
 )
 from anvil.server.signals import handling, is_repeated
-from anvil.server.threads import ThreadBridge
+from anvil.server.tool_calls import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
 
 MAX_SSE_STREAMS = 224

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
-from anvil.errors import AnvilError
 from anvil.formats.characters import json_line, log_line
 
 LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
@@ -31,24 +30,6 @@ MAX_FOREIGN_CHARACTERS = 500
 def event(level: int, message: str, **fields: Any) -> None:
     """Log a message with named values. In JSON lines each of them is a field."""
     log.log(level, message, extra={FIELDS: fields})
-
-
-@contextmanager
-def timed(tool: str) -> Iterator[None]:
-    """Log a line for the call of a tool, or of a method of the protocol: its outcome and its duration. Level debug."""
-    started = time.perf_counter()
-    outcome = "answered"
-    try:
-        yield
-    except AnvilError:
-        outcome = "refused"
-        raise
-    except BaseException as error:
-        outcome = "failed" if isinstance(error, Exception) else "cancelled"
-        raise
-    finally:
-        if log.isEnabledFor(logging.DEBUG):
-            event(logging.DEBUG, f"{tool} {outcome}", tool=tool, ms=round((time.perf_counter() - started) * 1000, 3))
 
 
 def configure(level: str = "info", form: str = "text") -> None:

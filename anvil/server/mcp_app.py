@@ -44,7 +44,7 @@ from anvil.server.protocol import (
     ProtocolError,
     unexpected,
 )
-from anvil.server.threads import ThreadBridge
+from anvil.server.tool_calls import ThreadBridge
 from anvil.server.toolset import RunningToolset
 from anvil.values import Changes
 

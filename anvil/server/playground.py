@@ -19,10 +19,10 @@ from starlette.routing import Route
 from anvil.api import Anvil
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.formats.data_formats import compact, plain
-from anvil.search import highlighting
+from anvil.search import excerpts, highlighting
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
-from anvil.server.threads import ThreadBridge
+from anvil.server.tool_calls import ThreadBridge
 from anvil.server.toolset import Parameter, RunningToolset, validated
 
 HOME = "/ui/"
@@ -87,7 +87,7 @@ def search(opened: Anvil, arguments: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**arguments)
     hits = explained.result.results
-    stems = highlighting.query_stems(arguments["query"])
+    stems = excerpts.query_stems(arguments["query"])
     words = highlighting.matched_words("\n".join(hit.content for hit in hits), stems)
     words |= highlighting.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
     return {"text": compact(plain(explained.result)), "parts": explained.parts, "words": sorted(words)}

@@ -17,7 +17,8 @@ from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.formats.characters import is_unicode
 from anvil.formats.data_formats import compact, no_constant, plain
-from anvil.server.logs import log, timed
+from anvil.server.logs import log
+from anvil.server.tool_calls import timed
 from anvil.server.toolset import ARRAY_KEY, KINDS, RunningToolset, Tool, Toolset, output_schema
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601

@@ -35,7 +35,7 @@ from anvil.server.protocol import (
     unexpected,
 )
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
-from anvil.server.threads import Call, Workers
+from anvil.server.tool_calls import Call, Workers
 from anvil.server.toolset import RunningToolset
 from anvil.values import Changes
 

@@ -28,7 +28,7 @@ from anvil.values import Progress
 if TYPE_CHECKING:
     from starlette.routing import Route
 
-    from anvil.server.threads import ThreadBridge
+    from anvil.server.tool_calls import ThreadBridge
 
 
 Kind = Literal["string", "integer", "boolean", "object"]

@@ -29,7 +29,7 @@ from anvil.results import Hit, Mode
 from anvil.search import confidence, ranking, result_texts
 from anvil.search.candidates import FileIndex
 from anvil.search.confidence import UNLIKELY
-from anvil.search.query_vector import embed_query
+from anvil.search.query_preparation import embed_query
 from anvil.search.ranking import ScoreParts
 from anvil.search.result_texts import SectionSpan
 from anvil.search.searcher import RankedHits, Searcher

@@ -153,7 +153,7 @@ def test_deep_in_another_stack_headings_are_found_all_the_same() -> None:
     assert descend(sys.getrecursionlimit() - used - 40) == [(2, 1)]
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_tool_calls_do_not_disturb_each_other() -> None:
     text = "# a\n\n> ```\n> # x\n\n- b\n  1. c\n\n  # d\n\n| a |\n|---|\n\n## e\n" * 20
     once = block_structure(text)
     wrong: list[object] = []

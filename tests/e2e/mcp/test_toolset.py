@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from anvil.errors import NotFound
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.threads import ThreadBridge
+from anvil.server.tool_calls import ThreadBridge
 from anvil.server.toolset import Parameter, RunningToolset, Tool, Toolset
 from tests.support.mcp_servers import Speaker
 

@@ -1,4 +1,4 @@
-"""Calls of synchronous code in a small pool of threads, which run the tools of a server.
+"""Calls of tools: each one is a line in the log, and runs in a small pool of threads until its caller goes away.
 
 asyncio is imported by the first call that needs it.
 """
@@ -6,19 +6,41 @@ asyncio is imported by the first call that needs it.
 from __future__ import annotations
 
 import contextvars
+import logging
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from anvil.errors import AnvilError
 from anvil.requests import WANTED
-from anvil.server.logs import timed
+from anvil.server.logs import event, log
 
 T = TypeVar("T")
 MAX_THREADS = 8
 """Calls at once. Others wait in a queue."""
 IDLE_TIMEOUT_S = 10.0
 """Time after which a thread without a call ends."""
+
+
+@contextmanager
+def timed(tool: str) -> Iterator[None]:
+    """Log a line for the call of a tool, or of a method of the protocol: its outcome and its duration. Level debug."""
+    started = time.perf_counter()
+    outcome = "answered"
+    try:
+        yield
+    except AnvilError:
+        outcome = "refused"
+        raise
+    except BaseException as error:
+        outcome = "failed" if isinstance(error, Exception) else "cancelled"
+        raise
+    finally:
+        if log.isEnabledFor(logging.DEBUG):
+            event(logging.DEBUG, f"{tool} {outcome}", tool=tool, ms=round((time.perf_counter() - started) * 1000, 3))
 
 
 class Call:

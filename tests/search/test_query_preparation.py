@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.search.query_rewriting import is_slip
+from anvil.search.query_preparation import is_slip
 from tests.conftest import write
 
 
