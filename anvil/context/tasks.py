@@ -68,7 +68,7 @@ class TaskedDocuments(SourceWrapper):
 
 def tasks_of(path: str, metadata: Mapping[str, Any], marks: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
     """The tasks of a document, and the lines of items in the same lists whose mark is unknown."""
-    boxes = [Box(**box) if isinstance(box, dict) else _older_box(*box) for box in metadata.get(TASKS_KEY, [])]
+    boxes = [Box(**box) for box in metadata.get(TASKS_KEY, [])]
     tasks = [
         TaskItem(path, box.line, box.text, status, box.heading_path, box.mark)
         for box in boxes
@@ -76,8 +76,3 @@ def tasks_of(path: str, metadata: Mapping[str, Any], marks: TaskMarks) -> tuple[
     ]
     groups = {box.group for box in boxes if marks.status(box.mark)}
     return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not marks.status(box.mark))
-
-
-def _older_box(line: int, text: str, mark: str, heading: str, *others: Any) -> Box:
-    """A check box as older versions stored it. The next ingestion replaces it."""
-    return Box(line, 1, mark, others[-1], text, heading)
