@@ -26,7 +26,7 @@ from itertools import islice
 from pathlib import Path
 
 import anvil
-from anvil.search.highlighting import stem
+from anvil.search.excerpts import stem
 from anvil.text.query import STOP, words
 from anvil.wording import full_heading
 

@@ -26,9 +26,9 @@ Measured with headings as questions to two versions of six documentation sets. O
 page (73).
 """
 OTHER_SHARE = 0.8
-"""Share of its score that a page keeps if the wanted version lacks it: its subject was moved or removed. Of 128
-headings of the newest etcd and k6 documentation, the mean reciprocal rank is .93 (.91 with a share of .9, .88 without).
-Of 64 headings that only older versions have, 62 find their page (62 with .9, 63 without)."""
+"""Share of its score that a page keeps if the wanted version lacks it: its subject was moved or removed. With
+more, older pages go before those of the newest version; with less, a page that only an older version has is found less
+often (``benchmarks/versioned_docs.py``)."""
 ARCHIVES = frozenset({"archive", "archived", "archives", "old", "older", "previous", "versions"})
 """Folders at the top that have folders of versions in them."""
 LEAST_SHARE = 0.1
