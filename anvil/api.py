@@ -168,8 +168,7 @@ class Anvil(Queries):
     # --- tests, lint and publishing ---
 
     def health(self) -> ContentHealth:
-        """Findings about the pages, such as duplicates and long sections. The index is not locked during the
-        comparison."""
+        """Findings about the pages, such as duplicates and long sections. The comparison does not lock the index."""
         from anvil.search import content_health
 
         member = self.only
@@ -555,7 +554,6 @@ def _member(
 
 
 def _several(config: Config, base: Path, collections: Sequence[Collection], request: OpenRequest) -> Anvil:
-    """Collections that share a model."""
     from anvil.embedding.provider import create_cached_provider
 
     provider = create_cached_provider(config.embedding.provider, config.embedding)

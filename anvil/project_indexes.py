@@ -134,8 +134,7 @@ class IndexLocation:
         return True
 
     def start(self, progress: Progress | None = None) -> None:
-        """Fetch the index, and keep it up to date, in a thread of its own; returns at once. A second call does nothing
-        more."""
+        """Fetch the index, and keep it up to date, in a thread; returns at once. A second call does nothing more."""
 
     def ensure_fetched(self, wait: bool) -> None:
         """Return when there is an index at :attr:`path`. ``wait``: however long it takes.
@@ -159,8 +158,7 @@ class IndexLocation:
         return verify.open_checked(self.path) if self._built_here else verify.open_foreign(self.path)
 
     def compare(self, source: DocumentSource) -> Changes:
-        """The differences between the documents and the index. Raises :class:`ArtifactError` if the index cannot be
-        used, or is a shard."""
+        """The differences of documents and index. Raises :class:`ArtifactError` for an unusable index or shard."""
         from anvil.index_file import verify
         from anvil.live import site_view
 
@@ -259,8 +257,7 @@ class OpenedIndex:
 
     @cached_property
     def site_tree(self) -> DocumentSource | None:
-        """The sources of the pages of a site in :attr:`folder`. They have more formats, which a site generator may
-        read."""
+        """The sources of a site's pages in :attr:`folder`. They have more formats, which a site generator may read."""
         if self.folder is None:
             return None
         from anvil.documents.working_tree import WorkingTree
@@ -288,8 +285,7 @@ class OpenedIndex:
         return self._site_source
 
     def built_site(self, folder: Path | None, *, by_default: bool) -> SiteFolder | None:
-        """The built site in a folder, or None. ``by_default``: without a folder, that of the configuration, if it
-        exists."""
+        """The built site in a folder, or None. ``by_default``: without a folder, the configured one, if it exists."""
         if folder is None and by_default and self.site_folder is not None and self.site_folder.is_dir():
             folder = self.site_folder
         return None if folder is None else self._site_in(folder)
@@ -442,8 +438,7 @@ class OpenedIndex:
         )
 
     def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
-        """Build the index once, and keep a copy in the user's cache folder, because generators empty the site's
-        folder."""
+        """Build the index once, and keep a copy in the user's cache folder, as generators empty the site's folder."""
         from anvil.index_file import manifests, publish
 
         assert self.site_folder is not None and self._site_source is not None

@@ -82,8 +82,7 @@ class Queries:
         return member.collection is None or self._default[member.collection.name] is member.collection
 
     def selected(self, collection: str | None = None, version: str | None = None) -> tuple[OpenedIndex, ...]:
-        """The members that a question is for. Raises :class:`ConfigError`, with the collections or versions that
-        exist."""
+        """The members for a question. Raises :class:`ConfigError`, with the collections or versions that exist."""
         if not self._default:
             if collection is not None or version is not None:
                 raise ConfigError("There is one collection. Leave out its name.")
@@ -171,8 +170,7 @@ class Queries:
 
     @property
     def name(self) -> str:
-        """What is searched: the documentation folder, else the origin of the index; of several collections, the
-        first."""
+        """What is searched: documentation folder, else origin of the index; of several collections, the first."""
         return self.members[0].name
 
     # --- questions ---------------------------------------------------------------------------------------
@@ -191,13 +189,11 @@ class Queries:
 
     @takes(SearchRequest)
     def explain(self, request: SearchRequest) -> Explained:
-        """:meth:`search` with the parts of each score, the span of each matching section, and the evidence behind each
-        confidence."""
+        """:meth:`search` with parts of each score, spans of matching sections, and the evidence for each confidence."""
         return answer(self, request)
 
     def _search_several(self, members: Sequence[OpenedIndex], request: SearchRequest) -> Explained:
-        """One search of members that answer together. Their locks are taken in their order, so two searches never wait
-        for each other."""
+        """One search of several members. Their locks are taken in order, so two searches never wait for each other."""
         started_at = time.perf_counter()
         # The query is embedded once, by the first member that compares vectors: all have the same model.
         embedded = (member.live.embed_query(request) for member in members)
@@ -493,8 +489,7 @@ def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) ->
 
 
 def _obstacles(opened: Opened) -> list[str]:
-    """Why none of these collections can be searched by meaning; empty if one can. Collections with the same reason
-    share a sentence."""
+    """Why none of these collections can be searched by meaning; empty if one can. The same reason is named once."""
     labels: dict[str, list[str]] = {}
     for member, copy in opened:
         if (obstacle := member.live.obstacle(copy)) is None:

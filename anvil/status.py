@@ -225,8 +225,7 @@ def of_repository(
 
 
 def _differ(pages: DocumentSource, folder: Path, head: str | None, options: SourceOptions) -> bool:
-    """Whether pages of the work tree differ from those in the commit ``head``. No file is read that a query has not
-    read."""
+    """Whether pages of the work tree differ from the commit ``head``. No file is read that a query has not read."""
     from anvil.documents import document_source
     from anvil.documents.git_tree import CommitTree
 

@@ -154,8 +154,7 @@ def _content(page: Page) -> str:
 
 
 def source_text(page: Page, expand: Expand) -> str:
-    """The Markdown of a page after all plugins. The front matter of its file is in front, so that line numbers are
-    those of the file."""
+    """The Markdown of a page after all plugins, behind its file's front matter, so that line numbers are the file's."""
     text = expand(page.markdown or "")
     source = _content(page) if page.meta else ""
     if not source.startswith("---"):

@@ -318,7 +318,6 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         return self._opened.index(source=source, previous=previous)
 
     def _documents(self, config: MkDocsConfig) -> list[Document]:
-        """The documents of the pages to index."""
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
         expand = pages.expansion(config)
         wanted = {path: shown for path, shown in self._shown.items() if choice.wants(path, shown[0].meta)}

@@ -132,8 +132,7 @@ class AgentFiles:
         return repository_pointer(paths, self.docs, self._options)._replace(skipped=skipped)
 
     def _is_agent_file(self, page: str) -> bool:
-        """Whether a page is one of the agents' files. The pointer does not count these, so writing it does not change
-        it."""
+        """Whether a page is an agents' file. The pointer does not count these, so writing it does not change it."""
         path = page if self.docs == "." else f"{self.docs}/{page}"
         return path in NAMES or path.startswith(tuple(f"{folder}/" for folder in (RULES, *SKILLS)))
 
@@ -215,8 +214,7 @@ class AgentFiles:
     # --- reading and writing ---------------------------------------------------------------------------------------
 
     def _read(self, path: str) -> str | None:
-        """The text of a file; None if it does not exist. Raises :class:`AnvilError` for a file that Anvil does not
-        change."""
+        """The text of a file; None without one. Raises :class:`AnvilError` for a file that Anvil does not change."""
         file = self.root / path
         self._ensure_inside(path)
         state = safe_files.regular_file(file)
@@ -323,8 +321,7 @@ class AgentFiles:
     # --- comparing -------------------------------------------------------------------------------------------------
 
     def compare(self, source: DocumentSource, revision: str | None = None, staged: bool = False) -> StaleFiles:
-        """Compare the pointers in files with the documents. ``staged``: in the staged files. ``revision``: in the files
-        of a commit."""
+        """Compare pointers with the documents. ``staged``: in the staged files. ``revision``: in those of a commit."""
         bodies_by_path: dict[str, list[str]] = {}
         problems: list[str] = []
         for path in self._candidates():

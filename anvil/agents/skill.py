@@ -84,8 +84,7 @@ def rule_front_matter(docs: str) -> str:
 
 
 def served(reader: IndexReader, project: str, collection: str | None = None) -> Skill | None:
-    """The skill that a server offers for an index; None without pages. ``collection``: its name, if there are
-    several."""
+    """The skill of a server for an index; None without pages. ``collection``: its name, if there are several."""
     paths = [document.file_path for document in reader.documents()]
     pointer = served_pointer(paths, collection, reader.meta().get("version"))
     return skill(skill_name(project), "its MCP server", pointer.text) if paths else None

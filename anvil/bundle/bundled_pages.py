@@ -113,8 +113,7 @@ def collect(
 
 
 def ensure_apart(out: Path, member: OpenedIndex) -> None:
-    """Raise :class:`ConfigError` if the pages of a bundle in ``out`` would be in the folder that the bundle is made
-    from, or around it."""
+    """Raise :class:`ConfigError` if the pages of a bundle in ``out`` would be in its source folder, or around it."""
     pages = Path(os.path.realpath(out / PAGES))
     for folder in (member.folder, member.site_folder):
         read = Path(os.path.realpath(folder)) if folder is not None else None

@@ -166,8 +166,7 @@ def _ensure_plain_folders(out: Path, paths: set[str]) -> None:
 
 
 def _digest_of(path: Path) -> str | None:
-    """The digest of a file; None if there is none. Raises :class:`BuildError` if it is not a regular file, and
-    :class:`OSError`."""
+    """The digest of a file; None without one. Raises :class:`BuildError` if it is not regular, and :class:`OSError`."""
     return None if safe_files.regular_file(path) is None else safe_files.sha256(path, safe_files.opener)
 
 

@@ -153,7 +153,6 @@ def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
 
 
 def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | None, tracked: bool) -> str:
-    """The command that updates the index, with the options of this call."""
     from anvil.system import installation
 
     build = options.build_command(given, *(["--staged"] if staged else []), ref=ref)
@@ -201,8 +200,7 @@ def status_command(given: OpenRequest, as_json: bool) -> None:
 
 
 def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, str]]:
-    """(name, text) of each line about one index. ``origin``: the address of a published index. ``advice``: how to
-    update the index."""
+    """(name, text) of each line about an index. ``origin``: of a published index. ``advice``: how to update it."""
     index_ = status.index
     contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     root, path = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)

@@ -129,8 +129,7 @@ ALTERNATIVES = {
 
 
 def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Callable[[F], F]:
-    """Add these options to a command. It gets their values as one dataclass of this ``kind``, its argument
-    ``given``."""
+    """Add these options to a command. It gets their values as a dataclass of this ``kind``, its argument ``given``."""
 
     def decorate(function: F) -> F:
         command = collected(kind, "given")(function)
@@ -142,8 +141,7 @@ def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Calla
 
 
 def collected(kind: type[Any], argument: str) -> Callable[[F], F]:
-    """Collect the options whose names are those of the fields of a dataclass. The command gets one value of it, as this
-    ``argument``."""
+    """Collect the options that are named as fields of a dataclass. The command gets it as this ``argument``."""
     names = [field.name for field in fields(kind)]
 
     def decorate(function: F) -> F:

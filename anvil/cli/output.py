@@ -136,8 +136,7 @@ def relative(path: str | Path) -> str:
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Progress]:
-    """A context with progress on stderr: a bar on a terminal, else a line every five seconds. Short work has
-    neither."""
+    """A context with progress on stderr: a bar on a terminal, else a line each five seconds. Short work has neither."""
     if quiet:
         from anvil.values import silent
 

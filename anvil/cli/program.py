@@ -234,8 +234,7 @@ def _warn_of_older_config(words: Sequence[str]) -> None:
 
 
 def older_config_file(folders: Iterable[str]) -> str | None:
-    """The older configuration in the working folder, or else in the first of ``folders`` that has one; None without
-    one."""
+    """The older configuration in the working folder, or in the first of ``folders`` that has one, else None."""
     names = (OLDER_CONFIG, *(os.path.join(folder, OLDER_CONFIG) for folder in folders))
     return next(filter(os.path.isfile, names), None)
 

@@ -161,8 +161,7 @@ def docs_command(top_k: int, as_json: bool, query: str) -> None:
 
 
 def _own_documentation(progress: Progress) -> Anvil:
-    """The open index that a released package has. Without it, one of the pages is built and kept in the user's
-    cache."""
+    """The open index of a released package. Without it, one of the pages is built and kept in the user's cache."""
     import anvil
     from anvil.errors import ArtifactMissing
     from anvil.settings.schema import Config

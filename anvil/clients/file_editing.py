@@ -60,8 +60,7 @@ def _skip(plain: str, at: int) -> int:
 
 
 def _members(plain: str, start: int) -> tuple[dict[str, tuple[int, int, int]], int]:
-    """Key -> (start of the key, start and end of the value) of the object at ``start``; and the position of its
-    ``}``."""
+    """Key -> (its start, start and end of the value) of the object at ``start``; and the position of its ``}``."""
     decode = json.JSONDecoder().raw_decode
     members: dict[str, tuple[int, int, int]] = {}
     at = _skip(plain, start + 1)
@@ -119,8 +118,7 @@ def _dumps_toml(key: str, name: str, value: Mapping[str, Any]) -> str:
 
 
 def _put_toml(text: str, key: str, name: str, value: Mapping[str, Any]) -> str:
-    """The text with the entry as a table ``[key.name]``. If there is such a table, its values are replaced, else it is
-    added at the end."""
+    """The text with the entry as a table ``[key.name]``, in place of an existing one's values, else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = _loads_toml(text)
     servers = whole.get(key) or {}

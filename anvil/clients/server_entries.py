@@ -66,8 +66,7 @@ def client_file(client: McpClient, project: Path, scope: Scope | None = None) ->
 
 
 def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
-    """(name of the client, file) for each file that exists on this machine. Raises RuntimeError without a home
-    folder."""
+    """(client's name, file) for each file that exists on this machine. Raises RuntimeError without a home folder."""
     for name, client in CLIENTS.items():
         for scope in client.scopes:
             file = client_file(client, project, scope)
@@ -134,7 +133,6 @@ def entry(
 
 
 def _path_in_file(file: ClientFile, project: Path, path: Path) -> str:
-    """A path as an entry of the file has it."""
     if not file.is_shared:
         return str(path)
     if not path.is_relative_to(project):
@@ -143,8 +141,7 @@ def _path_in_file(file: ClientFile, project: Path, path: Path) -> str:
 
 
 def _command(file: ClientFile, project: Path) -> list[str]:
-    """The command that starts ``anvil`` without an active virtual environment. A shared file gets no path of this
-    machine."""
+    """The command that starts ``anvil`` without an active environment. A shared file gets no path of this machine."""
     words = installation.lasting_command(shared=file.is_shared)
     if not file.is_shared:
         return words

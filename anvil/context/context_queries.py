@@ -183,8 +183,7 @@ class Context(AbstractContextManager["Context"]):
     def search_with_spans(
         self, query: str, top_k: int = 5, type: str | None = None
     ) -> tuple[tuple[Match, ...], tuple[SectionSpan, ...]]:
-        """The results of :meth:`search`, and for each the span of the section in its ``content`` with its first
-        line."""
+        """The results of :meth:`search`, and for each the span of the section in ``content`` with its first line."""
         _ensure_known(type)
         request = SearchRequest(query, top_k, max_chars=MAX_CHARS)
         question = self._live.embed_query(request)  # before the index is locked, so that no other query waits for it

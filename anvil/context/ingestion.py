@@ -104,8 +104,7 @@ class Records:
             ) from error
 
     def state(self) -> State:
-        """The state of the last run. It is empty if the file is missing or damaged, and the next run writes it
-        again."""
+        """The state of the last run. It is empty if the file is missing or damaged; the next run writes it again."""
         try:
             fields = json_object(safe_files.text(self.folder / STATE, MAX_STATE_BYTES)) or {}
             errors = tuple(Skipped(**error) for error in fields["errors"])
@@ -155,13 +154,11 @@ class ContextCorpus:
 
     @property
     def root(self) -> Path:
-        """The repository's folder without symbolic links. They are resolved each time, as a deployment may change
-        them."""
+        """The repository's folder without symbolic links. Resolved each time, as a deployment may change them."""
         return Path(os.path.realpath(self.given_root))
 
     @cached_property
     def source(self) -> TaskedDocuments:
-        """The files of the configured directories."""
         from anvil.documents.working_tree import WorkingTree
 
         folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]

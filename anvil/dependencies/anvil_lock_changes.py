@@ -148,8 +148,7 @@ def _current_version(
 
 
 def _with_note_on_change(report: DocsReport, before: LockedDocs | None) -> DocsReport:
-    """The report, with a note if the same version has other documentation than before. A release should not change, so
-    somebody should look."""
+    """The report, with a note if a version has other documentation than before: a release should not change."""
     docs = report.docs
     if docs is None or before is None or docs.key != before.key:
         return report
@@ -166,8 +165,7 @@ def _with_note_on_change(report: DocsReport, before: LockedDocs | None) -> DocsR
 
 
 def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> list[DocsReport]:
-    """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` if there is no
-    ``anvil.lock``."""
+    """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without an ``anvil.lock``."""
     entries = read_entries(base)
     options = config.table(FetchOptions)
     cached = {

@@ -129,8 +129,7 @@ class InstalledPackages(Protocol):
         """The folder of the installation, for messages."""
 
     def find(self, name: str, version: str) -> tuple[ProjectUrls, Mapping[str, Path]] | None:
-        """The addresses of a package, and its files by their paths in it; None if it is not installed at this
-        version."""
+        """The addresses of a package, and its files by path in it; None if it is not installed at this version."""
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
         """The installed packages that the project uses without locking them. ``named``: names in the project's own

@@ -92,8 +92,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     # --- finding -----------------------------------------------------------------------------------------------
 
     def find(self, dependency: Dependency, hints: DocsHints = DocsHints(), refresh: bool = False) -> DocsReport:
-        """Find the documentation of a package, and put it into the cache. ``refresh``: search again, even if it was
-        found before."""
+        """Find the documentation of a package, and cache it. ``refresh``: search again, even if it was found before."""
         assert dependency.version is not None
         self._reset()
         package = __version__, dependency.ecosystem, dependency.name, dependency.version
@@ -265,8 +264,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def _from_repository(
         self, wanted: LockedDocs, hints: DocsHints, url: str, directory: str | None
     ) -> LockedDocs | None:
-        """The index in a release of the repository, else one that is built here. None if there is no tag or no page,
-        and the log says so."""
+        """The index in a release of the repository, else one built here. None without tag or pages, as the log says."""
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
             tag, commit = remote.tag_of(docs.name, docs.version, hints.tag)
@@ -396,8 +394,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
             return reader.meta().get("version")
 
     def _ensure_version(self, docs: LockedDocs) -> LockedDocs:
-        """The entry. Raises :class:`NotFound` if its index states another version: a publisher may have forgotten to
-        build it again."""
+        """The entry. Raises :class:`NotFound` if its index states another version: publishers may forget to rebuild."""
         stated = self._stated_version(docs)
         if stated is not None and is_other_version(stated, docs.version):
             self._log.attempts.pop()  # the attempt that says it was found

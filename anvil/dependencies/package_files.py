@@ -237,15 +237,13 @@ def download(
 
 
 def archive_members(path: Path, name: str) -> list[str]:
-    """The paths of the files in an archive. ``name``: the archive's, which tells the format. Raises
-    :class:`ArtifactRejected`."""
+    """The paths of files in an archive. ``name``: its own, which tells the format. Raises :class:`ArtifactRejected`."""
     with _refusing(name):
         return sorted(member for member, _, _ in _walk(path, name))
 
 
 def read_archive(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -> dict[str, bytes]:
-    """The bytes of the ``wanted`` files. Raises :class:`ArtifactRejected`, also if they have more than
-    ``max_bytes``."""
+    """The bytes of the ``wanted`` files. Raises :class:`ArtifactRejected`, also for more than ``max_bytes``."""
     paths, data, bytes_left = frozenset(wanted), {}, max_bytes
     with _refusing(name), closing(_walk(path, name)) as files:
         for member, size, load in files:

@@ -59,8 +59,7 @@ def is_other_version(stated: str, version: str) -> bool:
 
 
 def parse_version(text: str) -> Version | None:
-    """A version of PyPI or npm, or the first version of a series, without the build metadata behind ``+``; None if the
-    text is not a version."""
+    """A version of PyPI or npm, or the first of a series, without build metadata behind ``+``; None for other text."""
     from packaging.version import InvalidVersion, Version  # late: commands that only read anvil.lock do not need it
 
     try:

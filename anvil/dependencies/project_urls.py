@@ -36,8 +36,7 @@ class ProjectUrls:
 
 
 def of_python(urls: Iterable[tuple[str, str]]) -> ProjectUrls:
-    """The addresses of a Python package. ``urls``: (label, address) from ``Project-URL``, ``Home-page`` and
-    ``Download-URL``."""
+    """Addresses of a Python package. ``urls``: (label, address) of ``Project-URL``, ``Home-page``, ``Download-URL``."""
     labelled = [(re.sub(r"[^a-z]", "", label.lower()), address.strip()) for label, address in urls]
     by_label = (url for wanted in _SOURCE for label, url in labelled if label == wanted)
     in_order = itertools.chain(by_label, (url for _, url in labelled))

@@ -213,8 +213,7 @@ class RemoteRepository:
         return blob not in self._absent
 
     def repository(self) -> Repository:
-        """The fetched objects as a repository for libgit2. The mark of a partial repository, which libgit2 refuses, is
-        removed."""
+        """The fetched objects as a repository for libgit2, without the mark of a partial one, which libgit2 refuses."""
         with contextlib.suppress(FetchError):  # there is no mark if the server sent everything
             self._run("config", "--remove-section", "extensions")
         self._run("config", "core.repositoryFormatVersion", "0")

@@ -123,8 +123,7 @@ def _fetch_included(
     pages: Mapping[str, Entry],
     folder: DocsFolder,
 ) -> int:
-    """Fetch the files that pages include, and those to which symbolic links lead. Returns the number of included files
-    that are missing."""
+    """Fetch files that pages include, and targets of symbolic links. Returns the number of missing included files."""
     for _ in range(MAX_ROUNDS):
         wanted: set[str] = set()
         missing = 0

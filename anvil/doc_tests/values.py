@@ -112,7 +112,6 @@ class Answer:
 
     @property
     def is_unlikely(self) -> bool:
-        """Whether the page is unlikely to answer the question."""
         return self.confidence is not None and self.confidence < UNLIKELY
 
     @property

@@ -78,7 +78,6 @@ class ExaminedProject:
 
     @property
     def in_milvus(self) -> bool:
-        """Whether the index is in Milvus, not in a file."""
         return index_url.is_milvus(self.config.index or "")
 
     @property
@@ -94,8 +93,7 @@ class ExaminedProject:
         return WorkingTree(self.folder, self.config.source)
 
     def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
-        """The command line of this ``anvil`` with ``words``, and with those of ``options`` that were given. A secret in
-        an address is masked."""
+        """The command of this ``anvil`` with ``words`` and the given ``options``. Secrets in addresses are masked."""
         chosen = [option for option in options if option in self.given]
         option_words = [word for option in chosen for word in (option, _without_secret(self.given[option]))]
         return installation.line([*installation.own_command(), *words, *option_words])
@@ -148,8 +146,7 @@ def _of_collection(config: Config, base: Path, is_named: bool) -> tuple[Config, 
 
 
 def read_yaml(file: Path) -> Any:
-    """The value of a YAML file, with None for values with tags of other programs, such as ``!ENV``. Raises
-    :class:`ConfigError`."""
+    """The value of a YAML file, with None for tags of other programs, such as ``!ENV``. Raises :class:`ConfigError`."""
     try:
         return data_formats.read_yaml(safe_files.text(file), "null")
     except (OSError, ValueError, RecursionError) as error:

@@ -198,7 +198,6 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _missing(project: ExaminedProject) -> Finding:
-    """The finding if there is no index."""
     shown = relative(project.index)
     if project.remote:
         command = project.anvil("status", options=INDEX_OPTIONS)
@@ -321,8 +320,7 @@ def library(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None]) -> dict[str, str]:
-    """The settings that an index should have by the configuration. Empty if the model cannot be used, which is another
-    finding."""
+    """The configured settings of an index. Empty if the model cannot be used, which is another finding."""
     from anvil.embedding.provider import create_provider
     from anvil.index_file.manifests import settings
 

@@ -54,8 +54,7 @@ def folder_advice(folder: Path, named: str = "--docs") -> str:
 
 
 def larger_folder_note(folder: Path) -> str | None:
-    """The message that another folder beside a documentation folder has many more pages, such as ``book`` beside
-    ``docs``; None if none has."""
+    """The message that a folder beside the documentation has many more pages, as ``book`` beside ``docs``; or None."""
     counts = _page_counts(folder.parent)
     other, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
     own = counts[folder.name]

@@ -71,8 +71,7 @@ def is_stable(state: os.stat_result, moment_ns: int) -> bool:
 
 
 def written_back(state: os.stat_result) -> int:
-    """The time from which each change of a file changes its signature, also a change through mapped memory; in
-    nanoseconds since 1970."""
+    """The time (ns since 1970) from which each change of a file, also by mapped memory, changes its signature."""
     return _touched(state) + _WRITTEN_BACK_NS
 
 
@@ -435,8 +434,7 @@ def of(source: DocumentSource, docs: Path, repository: Repository | None) -> Fil
 
 
 def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
-    """The files on disk below the repository's root; without a repository, below the folder two levels above
-    ``docs``."""
+    """Files on disk below the repository's root; without a repository, below the folder two levels above ``docs``."""
     folder = Path(os.path.realpath(docs))
     root = folder.parent.parent if repository is None else repository.root
 

@@ -180,8 +180,7 @@ class WorkingTree:
             return page
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
-        """Path -> time of the last commit that changed the page; of the file if it differs from HEAD. Missing files are
-        left out."""
+        """Path -> time of the page's last commit; of the file if it differs from HEAD. Missing files are left out."""
         with self._lock:
             head = self.commit()
             if self._times[0] != head:
@@ -217,8 +216,7 @@ class WorkingTree:
     # --- inner -------------------------------------------------------------------------------------
 
     def _walk(self, chosen: Mapping[str, _CachedFile]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
-        """Entries, skipped files, and the marks of the rule files. ``chosen``: files that were documents by the same
-        rules."""
+        """Entries, skipped files, and marks of rule files. ``chosen``: files that were documents by the same rules."""
         self._repo_files.forget_links()
         git = self._repo_files.git
         if git is not None:

@@ -296,8 +296,7 @@ class _Session:
 
 
 def runtime() -> Any:
-    """The module onnxruntime, with telemetry switched off before it is loaded. Environment variables of the user are
-    not changed."""
+    """The module onnxruntime, loaded with telemetry off. Environment variables of the user are not changed."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     import onnxruntime

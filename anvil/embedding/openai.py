@@ -163,8 +163,7 @@ class OpenAIProvider:
         yield range(start, len(inputs))
 
     def _request(self, inputs: list[str]) -> Vector:
-        """The vectors of one batch (n, dimensions). The library repeats the request after rate limits, server errors
-        and lost connections."""
+        """A batch's vectors (n, dimensions). The library retries on rate limits, server errors and lost connections."""
         openai = _library()
         extra = {"dimensions": self.dimensions} if self._shortened else {}
         try:

@@ -84,8 +84,7 @@ EXTENSIONS = {
 
 
 def is_by(attestation: Attestation, builder: str | None) -> bool:
-    """Whether ``builder``, an ``OWNER`` or ``OWNER/REPO``, built the index. GitHub ignores case in both. None means
-    anybody."""
+    """Whether ``builder``, ``OWNER`` or ``OWNER/REPO``, built the index. GitHub ignores their case. None: anybody."""
     if builder is None:
         return True
     repository = attestation.repository.lower()
@@ -302,8 +301,7 @@ def note_of(sha256: str, trusted_root: str | None) -> str:
 
 
 def read_bundles(path: Path) -> list[str]:
-    """The bundles in the file beside the index at ``path``; none if there is no file. Raises :class:`NotAttested` if it
-    cannot be read."""
+    """The bundles in the file beside the index at ``path``, if any. Raises :class:`NotAttested` if it is unreadable."""
     attestation_path = path.with_name(path.name + SUFFIX)
     try:
         return bundles_of_bytes(safe_files.data(attestation_path, MAX_BYTES), str(attestation_path))
@@ -383,8 +381,7 @@ def _verify_bundle(verifier: Verifier, text: str, sha256: str) -> Attestation:
 
 
 def _public_root() -> TrustedRoot:
-    """The trusted root in sigstore's package. Its own function prefers an older copy in the user's cache, which it does
-    not renew offline."""
+    """The trusted root in sigstore's package. Its own function prefers an older cached copy, not renewed offline."""
     from sigstore.models import TrustedRoot
 
     resource = resources.files("sigstore") / "_store" / urllib.parse.quote(PUBLIC, safe="") / "trusted_root.json"

@@ -115,8 +115,7 @@ class AutoUpdater(IndexLocation):
             self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, and a download at its next progress report. The bytes that were received stay in the
-        cache."""
+        """End the thread, and a download at its next progress report. The received bytes stay in the cache."""
         self._stop.set()
         self._tried.set()
         if self._thread.ident is not None and self._thread is not threading.current_thread():

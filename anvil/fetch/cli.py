@@ -128,8 +128,7 @@ def command(
 
 
 def _open_project(docs: str | None, to: str | None, config: str | None) -> Anvil:
-    """The project that the index is for. If only ``--to`` is given, the project has this index file and no
-    documents."""
+    """The project of the index. If only ``--to`` is given, the project has this index file and no documents."""
     import anvil
 
     try:

@@ -178,8 +178,7 @@ def _length_of_partial(reply: Reply, start: int, candidate: Candidate, before: V
 
 
 def _check_length(reply: Reply, candidate: Candidate, total: int | None, limit: int) -> None:
-    """Raise :class:`ArtifactRejected` if the file is larger than ``limit``, or of another size than its manifest
-    says."""
+    """Raise :class:`ArtifactRejected` if the file is larger than ``limit``, or of another size than in its manifest."""
     if (total or 0) > limit:
         raise ArtifactRejected(
             f"{reply.host} offers a file of {total:,} bytes, and {limit:,} are allowed. "

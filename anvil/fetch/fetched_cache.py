@@ -118,8 +118,7 @@ class FetchedCache:
 
     @contextlib.contextmanager
     def workplace(self) -> Iterator[Path]:
-        """The path of a new file in the cache's folder, so that it can be renamed into place. Raises
-        :class:`CacheUnwritable`."""
+        """The path of a new file in the cache's folder, to be renamed into place. Raises :class:`CacheUnwritable`."""
         with self._writing():
             safe_files.make_folder(self.folder)
             temporary = tempfile.TemporaryDirectory(prefix="new-", dir=self.folder)

@@ -65,8 +65,7 @@ class GitHubSource:
         return "\n".join((api_url(), self.address.shown, str(root or "")))
 
     def authorization(self, is_named_by_user: bool) -> Mapping[str, str]:
-        """Origin -> value of the Authorization header for the API, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or the token of
-        the program ``gh``."""
+        """Origin -> Authorization header for the API, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or the token of ``gh``."""
         api = api_url()
         secret = (os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api) or "").strip()
         return {origin(api): f"Bearer {secret}"} if secret else {}
@@ -429,8 +428,7 @@ def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
 
 
 def stored_bundle(data: bytes) -> str:
-    """The bundle in a file of GitHub's storage, which is JSON, plain or packed with Snappy. Raises
-    :class:`ValueError`."""
+    """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
     text = data.decode("utf-8", "replace")
     if json_object(text) is not None:
         return text

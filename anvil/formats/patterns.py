@@ -131,8 +131,7 @@ class Glob:
 
 
 def _expand(tokens: list[str]) -> list[list[str]]:
-    """The patterns without braces that a pattern stands for. Raises :class:`ValueError` if braces are not closed or
-    there are too many patterns."""
+    """The patterns without braces for a pattern. Raises :class:`ValueError` for open braces, or too many patterns."""
     done: list[list[str]] = []
     waiting = [tokens]
     while waiting:

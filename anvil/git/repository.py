@@ -210,8 +210,7 @@ class Repository:
         return "".join(parts)
 
     def subjects(self, head: str, base: str, limit: int) -> list[str]:
-        """The first lines of commit messages along the first parents, from ``head`` back to ``base``, which is left
-        out; at most ``limit``."""
+        """First lines of commit messages along first parents, ``head`` back to after ``base``; at most ``limit``."""
         subjects: list[str] = []
         with failures("The history cannot be read"):
             for commit in self._first_parents(head, limit):

@@ -83,8 +83,7 @@ class IndexPolicy:
         return urllib.parse.urlunsplit((parts.scheme, host_of(target), parts.path, parts.query, ""))
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
-        """The address to connect to; None if the HTTP library resolves the name. Raises an :class:`AnvilError` if an
-        address is not allowed."""
+        """The address to connect to; None: the HTTP library resolves it. Raises :class:`AnvilError` if forbidden."""
         return None
 
 

@@ -193,8 +193,7 @@ class HttpClient:
         return HttpClient(self.limits, policy=self._policy)
 
     def target(self, before: str, url: str) -> str:
-        """The address ``url`` that the answer of ``before`` names, checked like a redirect. Raises :class:`FetchError`
-        if it is not allowed."""
+        """``url``, as the answer of ``before`` names it, checked as a redirect. Raises :class:`FetchError` if bad."""
         try:
             origin(url)  # raises ValueError for an invalid address
             return self._policy.redirect(before, url)
@@ -293,8 +292,7 @@ def _keep_location(response: httpx2.Response) -> None:
 
 
 def _tls(uses_environment: bool) -> ssl.SSLContext:
-    """Settings of TLS with the certificates that this machine trusts. Clients share them, since reading the
-    certificates takes 30 ms."""
+    """TLS with the certificates that this machine trusts. Clients share it, since reading certificates takes 30 ms."""
     variables = [os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if uses_environment]
     return _cached_tls(uses_environment, tuple(variables), time.monotonic() // CERTIFICATES_TTL_S)
 

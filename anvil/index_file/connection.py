@@ -275,8 +275,7 @@ def is_marked_as_site(path: Path) -> bool:
 
 
 def definitions(handle: apsw.Connection) -> dict[tuple[str, str], str | None]:
-    """(kind, name) -> SQL, of all tables and indexes of a database. Comments are left out, because versions differ in
-    them."""
+    """(kind, name) -> SQL, of all tables and indexes of a database, without comments, in which versions differ."""
     rows = handle.execute("SELECT type, name, sql FROM sqlite_schema")
     return {(kind, name): _without_comments(sql) for kind, name, sql in rows}
 

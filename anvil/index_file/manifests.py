@@ -133,8 +133,7 @@ def recorded_weights(weights: Mapping[str, float]) -> str | None:
 
 
 def recalled_weights(text: str | None) -> dict[str, float]:
-    """The weights from the text of :func:`recorded_weights`. Raises :class:`ValueError` and :class:`TypeError` for
-    another text."""
+    """The inverse of :func:`recorded_weights`. Raises :class:`ValueError` and :class:`TypeError` for another text."""
     return {bounded(glob): weight for glob, weight in json.loads(text)} if text else {}
 
 
@@ -256,8 +255,7 @@ def render(manifest: Manifest) -> str:
 
 
 def parse(text: str, place: str) -> Manifest:
-    """A manifest from its JSON; unknown keys are ignored. Raises :class:`ArtifactRejected`, with ``place`` in the
-    message."""
+    """A manifest from JSON, ignoring unknown keys. Raises :class:`ArtifactRejected`, with ``place`` in the message."""
     try:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it has more than {MAX_CHARACTERS} characters")

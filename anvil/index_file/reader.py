@@ -452,8 +452,7 @@ class Reader:
         return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
 
     def vectors(self, first: int = 0, last: int = MAX_ROW) -> Iterator[tuple[int, bytes]]:
-        """(window id, stored vector) of the windows from ``first`` to ``last`` that have one, by id; from sqlite-vec's
-        own tables."""
+        """(window id, stored vector) of windows ``first`` to ``last`` that have it, by id, in sqlite-vec's tables."""
         if not self.has_vectors():
             return
         size = table_rows.vector_bytes(int(self.meta()["embedding_dimensions"]))

@@ -70,8 +70,7 @@ def _free_slot(text: str, fewest: int, most: int, taken: Callable[[int], bool], 
 
 
 def document_id(library: str, file_path: str, taken: Callable[[int], bool], beyond: dict[int, int]) -> int:
-    """A free id for a document. ``taken`` and ``beyond``: see :func:`_free_slot`. Raises :class:`BuildError` if an
-    index is full."""
+    """A free id for a document; arguments as of :func:`_free_slot`. Raises :class:`BuildError` if an index is full."""
     slot = _free_slot(f"{library}\0{file_path}", DOCUMENT_SLOT_BITS, DOCUMENT_BITS, taken, beyond)
     if slot is None:
         count = 1 << DOCUMENT_BITS

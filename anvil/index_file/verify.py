@@ -74,8 +74,7 @@ def open_checked(path: Path, thorough: bool = False) -> Reader:
 
 
 def open_foreign(path: Path, thorough: bool = False) -> Reader:
-    """:func:`open_checked` for a file that need not be the index of this project: no message advises to build it
-    here."""
+    """:func:`open_checked` for a file that need not be this project's index: no message advises to build it here."""
     try:
         return open_checked(path, thorough)
     except ArtifactMissing as error:
@@ -407,7 +406,6 @@ def wrong_windows(handle: apsw.Connection, dimensions: int, vector_group: int) -
 
 
 def _wrong_keyword_settings(handle: apsw.Connection) -> str | None:
-    """The problem with the settings of the keyword index, or None."""
     for key, value in handle.execute("SELECT k, v FROM chunks_fts_config"):
         least, most = _KEYWORD_SETTINGS.get(key, (1, 0)) if isinstance(key, str) else (1, 0)
         if not isinstance(value, int) or not least <= value <= most:

@@ -120,8 +120,7 @@ class Writer:
         )
 
     def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
-        """Remove a document with its sections, chunks, windows and vectors; its id, or None if there is no such
-        document."""
+        """Remove a document with its sections, chunks, windows and vectors; its id, or None if there is none."""
         id_: int | None = self.connection.execute(
             "SELECT id FROM documents WHERE library = ? AND file_path = ?", (library, file_path)
         ).get
@@ -159,8 +158,7 @@ class Writer:
         return self._chunk_texts(WITHOUT_WINDOWS, after, limit)
 
     def drop_windows_without_vectors(self) -> None:
-        """Remove all windows of each chunk with a window without a vector, because an earlier run could not embed
-        it."""
+        """Remove all windows of each chunk with a window without a vector, which an earlier run could not embed."""
         sql = f"SELECT DISTINCT id >> {table_rows.WINDOW_BITS} FROM windows w WHERE {WINDOW_WITHOUT_VECTOR}"
         rows: list[Any] = self.connection.execute(sql).fetchall()
         for (row,) in rows:
@@ -338,8 +336,7 @@ def _literals(columns: str) -> str:
 
 
 def document_digests(connection: apsw.Connection, document: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """(id, digest) of one document or of all, by id. A digest is over its row, its sections and its chunks in their
-    order."""
+    """(id, digest) of one document or all, by id. A digest is over its row, sections and chunks in order."""
     first, last = (document, document) if document is not None else (0, (1 << table_rows.DOCUMENT_BITS) - 1)
     # A chunk counts when its id is in its document's range and its row names that document. So a wrong one is noticed.
     for id_, *parts in connection.execute(

@@ -95,8 +95,7 @@ class Converter:
             return process
 
     def _give_back(self, process: _Process) -> None:
-        """Keep a process for the next file. One with parts that were not read is killed: they would be taken for parts
-        of the next file."""
+        """Keep a process for the next file, or kill it if it has unread parts: they would look like the next one's."""
         with self._lock:
             self._busy.discard(process)
             reusable = process.ready and process.exit_code is None and process.file_count < MAX_FILES_PER_PROCESS
@@ -242,8 +241,7 @@ def _limit_resources(memory_bytes: int) -> None:
 
 
 def _limit_cpu_time(seconds: float) -> None:
-    """Allow processor time for one more file. It ends the process also if the parent, which watches the clock, has
-    gone."""
+    """Allow processor time for one more file: a limit also if the parent, which watches the clock, has gone."""
     if resource is None:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -109,8 +109,7 @@ _TILDES = re.compile("~{4,}")
 
 
 def pieces(source: OpenFile) -> Iterator[Piece]:
-    """The text of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter if the file is
-    damaged."""
+    """The text of a file, in order. Raises :class:`DocumentRejected`, or a converter's error for a damaged file."""
     format_ = BY_ENDING[source.kind.type]
     if format_.content == "zip":  # by its directory, before a converter unpacks anything
         _check_zip(source.file, source.kind.type)
@@ -444,8 +443,7 @@ def decoded(data: bytes) -> tuple[str, str]:
 
 
 def _guessed_encoding(data: bytes) -> str:
-    """The likely encoding of a text: Windows-1252, unless it has a word that is not in Latin letters. Then the lines
-    from that word on decide."""
+    """The likely encoding: Windows-1252, unless a word is not in Latin letters. Then the lines from it on decide."""
     word = _NON_LATIN.search(data)
     if word is None:
         return "cp1252"

@@ -403,8 +403,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             return values.Libraries(tuple(reader.libraries()))
 
     def get_document(self, doc_id: str, offset: int = 0, max_chars: int | None = None) -> WholeDocument:
-        """A document with its Markdown from the character ``offset`` on: ``max_chars`` characters at most. Raises
-        :class:`NotFound`."""
+        """A document with at most ``max_chars`` characters of Markdown from ``offset`` on. Raises :class:`NotFound`."""
         with self._read() as reader:
             document = reader.full_document(doc_id)
         content, next_offset = text_part(document.content, offset, max_chars)
@@ -424,8 +423,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         return next(iter(matches))
 
     def server_info(self, check_path: str | None = None) -> values.LibraryInfo:
-        """The machine, the working folder, the formats and the file of this library. ``check_path``: a path to
-        examine."""
+        """The machine, working folder, formats and file of this library. ``check_path``: a path to examine."""
         from anvil.library.server_info import library_info
 
         return library_info(self.path, self.config, self.provider, self.transport, check_path)

@@ -126,8 +126,7 @@ def _of_time(name: str, value: Any) -> Iterator[Condition]:
 
 
 def _range(name: str, value: Any, plain_values: str) -> Iterator[tuple[str, Any]]:
-    """(SQL operator, bound) of each operator in a range. ``plain_values``: the values that the field takes without a
-    range, for the message."""
+    """(SQL operator, bound) of each operator in a range. ``plain_values``: those without a range, for the message."""
     if not isinstance(value, Mapping) or not value:
         expected = f'{plain_values}, or a range such as {{"gte": ..., "lt": ...}}'
         raise ConfigError(f"filter.{_shown(name)} must be {expected}.")
@@ -186,8 +185,7 @@ def different_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def labels_of(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(key, value as JSON) of the metadata that filters compare: strings, whole numbers, true and false at the top
-    level."""
+    """(key, value as JSON) of the metadata that filters compare: top-level strings, whole numbers, true and false."""
     return [(key, _as_json(value)) for key, value in metadata.items() if isinstance(value, (str, int))]
 
 

@@ -124,8 +124,7 @@ _NO_TITLE = re.compile(
 
 
 def pdf_title(document: Any, page: Any, file_name: str) -> str:
-    """The title in the metadata of PDFium's ``document``, else the largest text of ``page``, its first page with text.
-    Empty if there is none."""
+    """The title in ``document``'s metadata, else the largest text of ``page``, the first with text; else empty."""
     title = " ".join(document.get_metadata_value("Title").replace("\0", " ").split())
     if title and len(title) <= MAX_TITLE_CHARACTERS and title not in file_name and not _NO_TITLE.fullmatch(title):
         return title

@@ -20,8 +20,7 @@ from anvil.settings.schema import Config
 def library_info(
     index: Path, config: Config, provider: EmbeddingProvider, transport: str, check_path: str | None
 ) -> LibraryInfo:
-    """The process, its formats and its model. The library file ``index`` is not opened. ``check_path``: a path to
-    examine."""
+    """The process, its formats and model. The library file ``index`` is not opened. ``check_path``: to examine."""
     formats = document_formats.available(config.table(LibraryOptions))
     try:
         model = f"{provider.name}: {config.embedding.model or provider.model}"

@@ -99,8 +99,7 @@ class LibraryReader(Reader):
         return list(map(_stored, rows))
 
     def resolve(self, reference: str, library: str | None) -> dict[str, str]:
-        """doc_id -> library of the documents whose doc_id or source is ``reference``, 20 at most. ``library``: None
-        means all."""
+        """doc_id -> library of at most 20 documents whose doc_id or source is ``reference``. ``library=None``: all."""
         rows: Iterable[Any] = self.connection.execute(
             "SELECT h.doc_id, d.library FROM holdings h JOIN documents d ON d.id = h.id "
             "WHERE (h.doc_id = ?1 OR d.file_path = ?1) AND (?2 IS NULL OR d.library = ?2) "

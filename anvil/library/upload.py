@@ -38,8 +38,7 @@ STATUSES: tuple[tuple[type[AnvilError], int], ...] = (
 
 
 async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
-    """Ingest the uploaded file. Returns the result as ``ingest_file`` does, or an error with a status of
-    :data:`STATUSES`."""
+    """Ingest the uploaded file: the result of ``ingest_file``, or an error with a status of :data:`STATUSES`."""
     library: Library = bridge.target
     try:
         limit = library.config.table(LibraryOptions).max_upload_bytes

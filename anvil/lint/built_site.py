@@ -178,8 +178,7 @@ class BuiltSite:
 
 
 def _tail(target: str) -> tuple[str, str]:
-    """(last name of a target without ending and number, anchor): the parts that generators keep when they write links
-    as other addresses."""
+    """(last name of a target without ending and number, anchor): what generators keep when they rewrite links."""
     path, _, fragment = target.partition("#")
     path = unquote(path.partition("?")[0])
     names = [_NAME_ENDINGS.sub("", name).lower() for name in path.split("/") if name not in ("", ".", "..")]

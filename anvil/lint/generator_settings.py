@@ -348,8 +348,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
-    """The rules of a site whose configuration is in ``folder``, or in a folder of it such as ``website`` with
-    ``path: "../docs"``."""
+    """The rules of a site configured in ``folder`` or a folder of it such as ``website`` with ``path: "../docs"``."""
     for site in (folder, *(join(folder, name) for name in _SITE_FOLDERS if names.get(name))):
         inner = files.names(site) or {}
         config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)

@@ -137,8 +137,7 @@ class Site:
                 self.addresses.setdefault(self._canonical(address), path)
 
     def _address(self, path: str, page: LintPage) -> str | None:
-        """The address of a page within the site, without leading slash; None if the site does not have the page or the
-        generator is not known."""
+        """The page's address in the site, without leading slash; None without the page, or for an unknown generator."""
         if self.rules.rule is None:
             return None
         inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
@@ -326,8 +325,7 @@ class Site:
         return is_of_tool or any(name.startswith("[") for name in self.files.names(posixpath.dirname(file)) or ())
 
     def _wiki(self, page: LintPage, written: str) -> LinkTarget:
-        """The target of ``[[Page]]`` or ``[[Page#Heading]]``: a page by its path or its name, in which ``-`` or ``_``
-        may stand for a space."""
+        """The target of ``[[Page]]`` or ``[[Page#Heading]]``: a page by path or name, with ``-``, ``_`` for spaces."""
         name, *headings = written.split("#")
         name, fragment = name.strip().rstrip("\\"), headings[-1] if headings else ""  # "Page#Heading#Heading below"
         if not name:

@@ -160,8 +160,7 @@ def lint(
 
 
 def _report(documentation: Documentation, names: Sequence[str] | None, notes: Sequence[str]) -> LintReport:
-    """The report of all rules that are not off, or only of ``names``. Issues that comments or ``lint.ignore`` silence
-    are left out."""
+    """The report of rules that are on, or only ``names``, without issues silenced by comments or ``lint.ignore``."""
     options, site = documentation.options, documentation.site
     findings: set[LintFinding] = set()
     suppressed = 0

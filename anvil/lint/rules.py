@@ -159,8 +159,7 @@ class Documentation:
 
     @property
     def links_to_pages(self) -> tuple[int, int]:
-        """(number of broken links to files of pages, number of links to files of pages). With a built site none count
-        as broken."""
+        """Numbers of (broken links, links) to files of pages. With a built site none count as broken."""
         kinds = [
             use.target.kind
             for use in self.uses

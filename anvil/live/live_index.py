@@ -208,8 +208,7 @@ class LiveIndex:
         return self._saver.is_due and copy.has_another_model
 
     def obstacle(self, copy: MemoryCopy) -> str | None:
-        """Why queries cannot be compared with the vectors, and what to do; None if they can. Call it inside
-        :meth:`query`."""
+        """Why queries cannot be compared with vectors, and what to do; None if they can. Call inside :meth:`query`."""
         if copy.searcher.obstacle is None or not self.will_embed_again(copy):
             return copy.searcher.obstacle
         meta, now = copy.reader.meta(), copy.provider.model

@@ -303,8 +303,7 @@ class Generation:
             self._rows[kind], self._characters[kind] = [], 0
 
     def finish(self) -> None:
-        """Write the remaining rows, build the indexes, and compare the numbers of rows. Raises :class:`FetchError` if
-        rows are missing."""
+        """Write the rest, build the indexes, and count the rows. Raises :class:`FetchError` if rows are missing."""
         for kind in KINDS:
             self._send(kind)
             name = f"{self.name}_{kind}"
@@ -321,8 +320,7 @@ class Generation:
 
 
 def point(client: Client, generation: str) -> str | None:
-    """Point the alias at a generation, so that readers use it. Returns the former generation; None if there was
-    none."""
+    """Point the alias at a generation, so that readers use it. Returns the former one; None if there was none."""
     before = current_generation(client)
     step = "create_alias" if before is None else "alter_alias"
     client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
@@ -330,8 +328,7 @@ def point(client: Client, generation: str) -> str | None:
 
 
 def remove_others(client: Client, current: str | None) -> None:
-    """Remove all generations but ``current`` and the one to which the alias points, which another export may have
-    moved."""
+    """Remove all generations but ``current`` and that of the alias, which another export may have moved."""
     for generation in sorted(existing(client) - {current}):
         if generation != current_generation(client):
             drop(client, generation)

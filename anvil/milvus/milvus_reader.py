@@ -91,8 +91,7 @@ class MilvusReader:
         """Does nothing. The owner of the client closes it."""
 
     def _ask(self, name: str, kind: str, **more: Any) -> Any:
-        """Send a request to the collection of a kind. A collection that is not loaded, as after a restart of the
-        server, is loaded first."""
+        """Send a request to a kind's collection, which is loaded first if it is not, as after a server's restart."""
         collection = f"{self.generation}_{kind}"
         try:
             return self.client.ask(name, collection, **more)
@@ -424,8 +423,7 @@ class LayeredReader:
         return document in self.masked or document not in self.below.path_of
 
     def _split(self, ids: Iterable[int], shift: int = 0) -> tuple[list[int], list[int]]:
-        """The ids in the export, and those in the overlay. ``shift``: the number of bits behind the document in an id;
-        0 for ids of documents."""
+        """The ids in the export, and in the overlay. ``shift``: bits behind the document in an id; 0 for documents."""
         below: list[int] = []
         above: list[int] = []
         for id_ in map(int, ids):

@@ -80,8 +80,7 @@ class Cluster:
         self._settings = settings
 
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
-        """The vectors of each batch, in order. If there are at most ``MAX_LOCAL_TEXTS`` texts, this machine makes
-        them."""
+        """The vectors of each batch, in order. This machine makes them for at most ``MAX_LOCAL_TEXTS`` texts."""
         import numpy as np
 
         source = iter(batches)

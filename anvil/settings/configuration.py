@@ -63,8 +63,7 @@ def load_config(
 
 
 def _folder_of(file: Path) -> Path:
-    """The folder of a configuration file. Links to files are followed. Links to folders are not resolved, because
-    deployments change them."""
+    """The folder of a configuration file. Links to files are followed, to folders not: deployments change them."""
     file = file.absolute()
     while file.is_symlink():
         file = file.parent / os.readlink(file)
@@ -214,8 +213,7 @@ def keys(kind: Any) -> dict[str, Any]:
 
 
 def values(table: Any, prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any], Any]]:
-    """(dotted key, metadata of its field, value) of a configuration. A capability is included only if its table is
-    set."""
+    """(dotted key, metadata of its field, value) of a configuration. A capability is included if its table is set."""
     for field in fields(table):
         value = getattr(table, field.name)
         for name, inner in value.items() if field.name == "tables" else [(field.name, value)]:
@@ -287,8 +285,7 @@ def variable(key: str) -> str:
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:
-    """``config`` with the options ``flags``: dotted key -> value; None means that the option is not given. Raises
-    :class:`ConfigError`."""
+    """``config`` with the options ``flags``: dotted key -> value; None: not given. Raises :class:`ConfigError`."""
     table: dict[str, Any] = {}
     for dotted, value in flags.items():
         if value is not None:
@@ -429,8 +426,7 @@ def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
 
 
 def _from_text(text: str, kind: Any, variable: str) -> Any:
-    """The value of a key from the text of an environment variable; a list is separated by commas. Raises
-    :class:`ConfigError`."""
+    """The value of a key from an environment variable; lists are separated by commas. Raises :class:`ConfigError`."""
     plain = plain_type(kind)
     if plain is tuple:
         return [part.strip() for part in re.split(r",(?![^{}]*\})", text) if part.strip()]  # not within *.{md,mdx}

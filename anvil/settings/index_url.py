@@ -116,8 +116,7 @@ def is_remote(source: str) -> bool:
 
 
 def is_unknown(source: str) -> bool:
-    """Whether this is an address of an unknown kind, such as ``s3://`` or ``htps://``. A path is none, also with a
-    Windows drive letter."""
+    """Whether it is an address of an unknown kind, such as ``s3://``, not a path, also with a Windows drive letter."""
     return bool(_SCHEME.match(source.strip())) and not is_remote(source)
 
 

@@ -47,8 +47,7 @@ class Layout:
 
 
 def lay_out(places: Iterable[SitePlace]) -> Layout:
-    """The Markdown files of all pages. If two pages need the same file, the one with its HTML beside it gets the file,
-    else the first one."""
+    """The Markdown files of all pages. One that two need goes to that with its HTML beside it, else to the first."""
     ordered = sorted(places)
     files: dict[str, list[str]] = {}
     refused: dict[str, str] = {}
@@ -68,8 +67,7 @@ def lay_out(places: Iterable[SitePlace]) -> Layout:
 
 
 def _file_at_address(place: SitePlace) -> str | None:
-    """The file at a page's address with ``.md`` appended. None for the start page, and for an address that hides the
-    ending of the HTML file."""
+    """A page's address with ``.md`` appended. None for the start page, and if the address hides the HTML's ending."""
     stem, ending = posixpath.splitext(place.html)
     folder, _, name = stem.rpartition("/")
     if name == "index":

@@ -187,7 +187,6 @@ class _Files:
         return safe_files.sha256(file, safe_files.opener)
 
     def _write_waiting(self) -> None:
-        """Write the waiting files, after the record of them."""
         if not self._waiting:
             return
         # The record is first, so that an interrupted build leaves no file that the next one takes for somebody else's.
@@ -240,8 +239,7 @@ class _Files:
         return sorted(linked if is_whole else linked | others)
 
     def _edit(self, html: str, change: Callable[[bytes], bytes | None]) -> bool:
-        """Change an HTML file, and keep its time, which tells whether a page is older than its source. Returns whether
-        the file is as wanted."""
+        """Change an HTML file, and keep its time, which is compared with its source. Returns whether it is as asked."""
         file = self._folder / html
         try:
             if self._digest(html) is None:
@@ -273,7 +271,6 @@ class _Files:
         self._written_record = record
 
     def _refuse(self, path: str, error: Exception) -> None:
-        """Note that a file cannot be written."""
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._problem(path, f"it cannot be written ({reason.rstrip('.')})")
         self._kept.add(path)
@@ -374,7 +371,6 @@ def _order(page: SitePage) -> list[tuple[bool, str]]:
 
 
 def _documents(reader: Reader, stored: Sequence[StoredDocument]) -> Iterator[Document]:
-    """The pages of an index with their texts."""
     for page, chunks in zip(stored, reader.chunks_of_pages(page.id for page in stored), strict=True):
         text = page_text(chunks)
         document = Document(page.file_path, page.blob_id, text, page.size, page.last_modified)

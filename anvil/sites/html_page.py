@@ -253,8 +253,7 @@ def _twin_with_same_words(twin: bytes, markdown: str) -> str | None:
 
 
 def markdown_words(text: str) -> list[str]:
-    """The words of Markdown that readers see, without the targets of links, the languages of code, and the marks of
-    footnotes and admonitions."""
+    """The visible words of Markdown, without targets of links, languages of code, marks of footnotes, admonitions."""
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):

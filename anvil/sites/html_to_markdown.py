@@ -119,7 +119,6 @@ class _Converter:
         below, and headings in an entry are below the entry."""
 
     def add(self, root: Element) -> None:
-        """Write the content of a root element."""
         # Without recursion: elements can be a thousand deep (html_tree.MAX_DEPTH), which Python's stack may not hold.
         end = root.mem_id
         node = root.child
@@ -496,8 +495,7 @@ class _Converter:
         return True
 
     def _entry(self, node: Element) -> None:
-        """Write the begin of an entry of an API: its name as a heading one level below the heading above it, and its
-        signature."""
+        """Write the begin of an API's entry: its name as heading a level below the one above it, and its signature."""
         self.writer.end()
         parent = node.parent
         name, anchor, signature = entry_of(node, self._skipped)

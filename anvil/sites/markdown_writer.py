@@ -257,7 +257,6 @@ class MarkdownWriter:
 
     @property
     def _needs_blank_line(self) -> bool:
-        """Whether an empty line is written before the next block."""
         return self._blank and not any(container.tight and not container.begun for container in self._containers)
 
     def _add(self, text: str) -> None:

@@ -186,7 +186,6 @@ def whole_content(html: str) -> Content:
 
 
 def _roots_by_general_rules(tree: Tree) -> list[Element]:
-    """The content elements of a page by :data:`GENERIC`."""
     title = html_tree.first(tree, _TITLE)
     for selector in GENERIC.content:
         roots = outermost(html_tree.select(tree, selector))
@@ -289,8 +288,7 @@ _EDIT_LINKS = (
 
 
 def edit_url(tree: Tree) -> str | None:
-    """The address at which a page can be edited, by a link that is marked as such, else by the text and address of a
-    link. None without one."""
+    """The address at which a page can be edited, by a marked link, else by a link's text and address; or None."""
     for selector in _EDIT_LINKS if html_tree.first(tree, ", ".join(_EDIT_LINKS)) is not None else ():
         element = html_tree.first(tree, selector)
         target = ((element.attributes.get("href") if element is not None else None) or "").strip()
@@ -372,8 +370,7 @@ def words(text: str) -> list[str]:
 
 
 def text_of(root: Element, skipped: Container[int] = frozenset()) -> str:
-    """The text of an element in one line. Images have their alternative text; a space is where an element separates
-    words."""
+    """The text of an element in one line, with the alternative text of images; spaces where elements separate words."""
     pieces: list[str] = []
     for node, begins in html_tree.walk(root, skipped):
         if node.is_text_node:
@@ -464,8 +461,7 @@ _MAX_LINKS_BEFORE = 20
 
 
 def _is_first(element: Element) -> bool:
-    """Whether an element is the first in its parent. Links before it do not count, such as the link to the source in
-    pages of rustdoc."""
+    """Whether an element is the first in its parent. Links before it, such as rustdoc's to the source, do not count."""
     before = node_before(element)
     for _ in range(_MAX_LINKS_BEFORE):
         if before is None or not before.is_element_node or before.tag not in ("a", "span"):

@@ -474,7 +474,6 @@ def _known_file(
 
 
 def _title(tree: DocumentSource, path: str) -> str:
-    """The title that a source file gives its page."""
     from anvil.text import markdown_sections
 
     document = tree.read(path)

@@ -111,8 +111,7 @@ class PageFacts(NamedTuple):
 
     @classmethod
     def of_json(cls, values: Sequence[Any]) -> PageFacts:
-        """The facts of a list that was read from JSON. Raises :class:`TypeError` or :class:`ValueError` if the list has
-        another form."""
+        """The facts of a list from JSON. Raises :class:`TypeError` or :class:`ValueError` for another form."""
         *others, listed = values
         images = tuple(PageImage(int(start), str(alt), str(markdown)) for start, alt, markdown in listed)
         return cls._make((*others, images))

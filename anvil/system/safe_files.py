@@ -115,8 +115,7 @@ def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush
 
 
 def update_file(path: Path, content: bytes, *, replace: bool = False, flush: bool = True) -> None:
-    """Call :func:`write_file`, unless the file has this content already. Then it keeps its time, by which other
-    programs notice changes."""
+    """Call :func:`write_file`, unless the content is the same: other programs notice changes by a file's time."""
     try:
         is_same = not path.is_symlink() and data(path, len(content)) == content
     except OSError:  # it is missing or larger, or write_file() refuses it

@@ -198,8 +198,7 @@ def label(text: str) -> str:
 
 
 def parents(levels: Iterable[int]) -> list[int]:
-    """For each heading of a page the index of its parent heading; -1 without a parent. ``levels``: of the headings, in
-    order."""
+    """For each heading of a page the index of its parent; -1 without one. ``levels``: of the headings, in order."""
     indexes: list[int] = []
     open_: list[tuple[int, int]] = []
     for index, level in enumerate(levels):

@@ -291,8 +291,7 @@ class _Expansion:
         return None
 
     def _file_lines(self, path: str) -> list[str] | None:
-        """The lines of a file; None if it cannot be included. That is cached, because a page may name a missing file a
-        thousand times."""
+        """The lines of a file; None if it cannot be. Cached: pages may name a missing file a thousand times."""
         candidates = tuple(self._candidates(path))
         self._unread[path] = candidates
         for candidate in candidates:

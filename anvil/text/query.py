@@ -78,8 +78,7 @@ def words(text: str) -> list[str]:
 
 
 def compound_parts(word: str) -> list[str]:
-    """The parts of a compound word: ``optimize`` and ``Deps`` of ``optimizeDeps``. There are none for a word of one
-    part. The word is ASCII."""
+    """The parts of a compound ASCII word: ``optimize`` and ``Deps`` of ``optimizeDeps``; none for one part."""
     if word.isalpha() and word[1:].islower():  # nearly all words
         return []
     parts = _CAMEL.findall(word)

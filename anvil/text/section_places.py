@@ -185,8 +185,7 @@ class _Link(NamedTuple):
 def with_lines(
     page: ParsedPage, chunks: Sequence[Chunk], source: str, path: str
 ) -> tuple[ParsedPage, tuple[Chunk, ...]]:
-    """A page and its chunks with their lines in ``source``, the text of the file ``path``. If that is empty, they have
-    no lines."""
+    """A page and its chunks with their lines in ``source``, the text of the file ``path``; no lines if it is empty."""
     finder = _Finder(page, source, path)
     spans = finder.spans()
     sections = tuple(
@@ -272,8 +271,7 @@ class _Finder:
     # --- by headings ---------------------------------------------------------------------------------------
 
     def _chain(self) -> list[tuple[int, int]]:
-        """(number of a section, number of its heading line), in the same order on both sides, with the highest sum of
-        weights."""
+        """(section, its heading line) as numbers, in the same order on both sides, with the highest sum of weights."""
         by_key: dict[str, list[int]] = {}
         for number, heading in enumerate(self._headings):
             for key in heading.keys:

@@ -136,8 +136,7 @@ def shown(text: str) -> str:
 
 
 def without_tag_indents(mask: str) -> str:
-    """The visible text of a masked one, without the indents of lines that begin with a tag, such as cells of a table in
-    HTML."""
+    """The visible text of a masked one, without indents of lines that begin with a tag, as cells of HTML tables do."""
     return shown(_TAG_INDENT.sub("", mask))
 
 
