@@ -42,7 +42,7 @@ def main() -> None:
         return call
 
     ranking._evidence = timed(ranking._evidence)
-    ranking._cosines = timed(ranking._cosines)
+    ranking._cosine_pairs = timed(ranking._cosine_pairs)
     confidence.Fits.confidence = timed(confidence.Fits.confidence)  # type: ignore[method-assign]
     searches, costs = [], []
     with anvil.open(index=given.index) as opened:

@@ -20,6 +20,10 @@ _RECORD = lazy_pattern(
     r"(?i)(?:^|/)(?:change-?log[^/]*|changes|releases?|release[-_]?notes?[^/]*|whats?[-_]?new|news|history|"
     r"announcements?|proposals?|rfcs?|blog|v?\d[\d.]*-announcement)(?:/|\.\w+$)"
 )
+ABOUT_RECORDS = lazy_pattern(
+    r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|deprecat|what'?s new|announce|propos|\brfc"
+)
+"""Words of a question about versions, changes or proposals. The search page has this pattern, too."""
 _NOT_DECLARED = frozenset({"", "none", "null", "no", "false", "off", "0", "[]", "{}"})
 """Values of ``deprecated`` in front matter that do not deprecate a page: as SQLite gives them, or as people quote
 them."""
@@ -85,3 +89,8 @@ def weigher(weights: Mapping[str, float]) -> Callable[[str], float | None]:
     """A function path -> the weight of the first glob that it matches; None if it matches none."""
     selectors = [(patterns.selects(glob), weight) for glob, weight in weights.items()]
     return lambda path: next((weight for is_selected, weight in selectors if is_selected(path)), None)
+
+
+def asks_for_records(question: str) -> bool:
+    """Whether a question is about versions, changes or proposals."""
+    return ABOUT_RECORDS.search(question) is not None

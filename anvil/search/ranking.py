@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import SearchedText
+from anvil.search import page_weights
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_weights import PageFactors
 from anvil.text import query as lexicon
@@ -319,13 +320,13 @@ class QueryWeights(NamedTuple):
     """A query with the weights of its words in an index.
 
     ``frequencies``: token -> the number of chunks with it. ``tokens``: token -> its weight, for tokens that occur.
-    ``about_records``: the query is about versions or changes.
+    ``text``: the query as it was asked.
     """
 
     query: lexicon.Query
     frequencies: dict[str, int]
     tokens: dict[str, float]
-    about_records: bool = False
+    text: str = ""
 
     @property
     def missing(self) -> dict[str, float]:
@@ -347,7 +348,7 @@ def query_weights(index: CandidateIndex, text: str) -> QueryWeights:
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
-    return QueryWeights(query, frequencies, tokens, lexicon.asks_for_records(text))
+    return QueryWeights(query, frequencies, tokens, text)
 
 
 def rank(
@@ -386,7 +387,9 @@ def rank(
     links = _link_scores(index, pages, query_weights.tokens)
     fused, summands = fuse(lexical, coverage, dense, links, pages, perfect)
     factors = index.page_factors
-    if factor_of := factors.about_records if query_weights.about_records else factors.usual:
+    if factors.usual:
+        is_about_records = page_weights.asks_for_records(query_weights.text)
+        factor_of = factors.about_records if is_about_records else factors.usual
         fused = fused * [factor_of.get(page, 1.0) for page in pages]
     scores = fused.tolist()
     if dense is not None:

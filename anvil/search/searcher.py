@@ -24,7 +24,7 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, is_in_language, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_variants, query_preparation, ranking, result_texts
+from anvil.search import confidence, page_variants, page_weights, query_preparation, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_variants import Versions, Wanted
 from anvil.search.query_preparation import QueryVector, comparable_vector, embed_query, semantic_obstacle
@@ -235,7 +235,7 @@ class Searcher:
             elif mode == "hybrid":  # not in the mode "keyword": the search page, which must rank alike, has no texts
                 results = result_texts.without_bare_sections(results, self._texts_of(results))
         if want is not None:
-            is_weighed = mode != "semantic" and not (weights.about_records and want.version is None)
+            is_weighed = mode != "semantic" and not (want.version is None and page_weights.asks_for_records(query))
             results = page_variants.in_version(results, self.versions, want, is_weighed=is_weighed)
         if self.translations:
             results = page_variants.one_translation(results, self.translations)

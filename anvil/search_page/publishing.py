@@ -20,7 +20,7 @@ from anvil.formats import characters
 from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
-from anvil.search import confidence, page_variants, ranking, searcher
+from anvil.search import confidence, page_variants, page_weights, ranking, searcher
 from anvil.search.candidates import MAX_PHRASE_ROWS, FileIndex
 from anvil.system import safe_files
 from anvil.text import query
@@ -50,7 +50,7 @@ RULES = {
     "HEADING_WEIGHT": ranking.HEADING_WEIGHT,
     "LINK_WEIGHT": ranking.LINK_WEIGHT,
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
-    "ABOUT_RECORDS": query.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
+    "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
     "NEARLY": page_variants.NEWER_SHARE,
     "MATCHING": searcher.FIRST_SHARE,
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,

@@ -293,14 +293,3 @@ class Stemmer:
             token = token_of[word]
             counts[token] = counts.get(token, 0) + 1
         return counts
-
-
-ABOUT_RECORDS = lazy_pattern(
-    r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|deprecat|what'?s new|announce|propos|\brfc"
-)
-"""Words of a question about versions, changes or proposals. The search page has this pattern, too."""
-
-
-def asks_for_records(question: str) -> bool:
-    """Whether a question is about versions, changes or proposals."""
-    return ABOUT_RECORDS.search(question) is not None

@@ -9,8 +9,7 @@ import pytest
 import anvil
 from anvil.errors import ConfigError
 from anvil.search import page_weights
-from anvil.search.page_weights import factors, is_record
-from anvil.text.query import asks_for_records
+from anvil.search.page_weights import asks_for_records, factors, is_record
 from tests.conftest import write
 
 PAGES = {
