@@ -1,5 +1,4 @@
-"""``anvil.open`` and the object that it returns: one index over one folder of documents, or several collections as
-one."""
+"""``anvil.open`` and the object that it returns: an index over a folder of documents, or several collections as one."""
 
 from __future__ import annotations
 
@@ -149,8 +148,7 @@ class Anvil(Queries):
         """The pages that differ between the documents and the index file. No model is loaded.
 
         ``source``: other documents than those of the working tree. ``index``: another file than :attr:`index_path`.
-        Raises
-        :class:`ArtifactError` if there is no usable index, :class:`SourceError` if there are no documents.
+        Raises :class:`ArtifactError` if there is no usable index, :class:`SourceError` if there are no documents.
         """
         member = self.only
         documents = source or member.documents
@@ -301,8 +299,7 @@ class Anvil(Queries):
     def publish_skill(
         self, site: str | os.PathLike[str], name: str | None = None, *, mcp_url: str | None = None
     ) -> tuple[str, ...]:
-        """Write an Agent Skill of the index into the folder of its site, where agents look for it; the paths of the
-        files.
+        """Write an Agent Skill of the index into its site, where agents look for it; the paths of the files.
 
         ``name``: of the project. ``mcp_url``: a server over these pages. Raises :class:`BuildError`.
         """
@@ -344,8 +341,7 @@ class Anvil(Queries):
 
     def publish_search_page(self) -> Path:
         """Write a page into the built site that searches its index in the browser, and the script of a search box for
-        other pages; the path of the page. The site is the one that this index was built from. The index must be built
-        first.
+        other pages; the path of the page. The site is that from which this index was built, before this call.
 
         Raises :class:`ConfigError` without a site, or for an index that is not in it, and :class:`BuildError`.
         """
@@ -380,8 +376,7 @@ def build(opened: Anvil, request: BuildRequest) -> BuildReport:
 def publish_site_files(
     opened: Anvil, name: str | None = None, version: str | None = None
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Write the files of a built site that the configuration asks for, besides its index; notes, and a line for each
-    thing.
+    """Write the configured files of a built site besides its index; notes, and a line for each thing.
 
     ``name`` and ``version``: as of :meth:`Anvil.publish_markdown`.
     """

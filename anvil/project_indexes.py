@@ -1,5 +1,4 @@
-"""The indexes of a project: its collections, the location of each index, and an opened index with documents and
-model."""
+"""The indexes of a project: its collections, each index's location, and an opened index with documents and model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Queries to one index, or to several collections as one: which of them is asked; search, exact lines, pages and
-status."""
+"""Queries to one index, or to several collections as one: which is asked; search, exact lines, pages and status."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The parts of capabilities that the engine uses, by name: commands, tools, settings. Nothing is imported before its
-use.
+"""The parts of capabilities that the engine uses, by name: commands, tools, settings. Each is imported at its use.
 
 The engine imports no capability. The tables here have the places of its parts, as ``module`` or ``module:name``.
 """

@@ -1,5 +1,4 @@
-"""Requests as values: a search, a search for exact lines, a build, and an index to open; with checks of their
-arguments.
+"""Requests as values: a search, a search for exact lines, a build, an index to open; with checks of their arguments.
 
 A request is made where it comes in: from the command line, a tool or Python. It is checked and clamped there, once, and
 passed on whole. Its fields are the arguments of a method of the Python API, see :func:`takes`. The types of arguments

@@ -169,8 +169,7 @@ class GrepMatch:
     """A line that matches. ``line``: its 1-based number in the source file; None if that is not known.
 
     ``text``: the line, cut around the match if it is very long. ``heading_path``: the breadcrumb of its section.
-    ``before`` and ``after``: the lines around it; None unless they were asked for. ``collection`` and ``version`` as in
-    a hit.
+    ``before`` and ``after``: the lines around it; None unless asked for. ``collection`` and ``version`` as in a hit.
     """
 
     file_path: str

@@ -63,8 +63,7 @@ class StaleCounts:
 class IndexStatus:
     """The content of the index, and its file.
 
-    ``last_indexed``: the time of the file; None without one. ``newest_document``: the time of the last change to a
-    page.
+    ``last_indexed``: the file's time; None without one. ``newest_document``: the time of the last change to a page.
     """
 
     total_pages: int

@@ -47,8 +47,7 @@ UNSENT = {"unsent": True}
 there."""
 
 OPAQUE = {"opaque": True}
-"""Metadata of a field whose own fields are in the reference of the tools only, not in their schemas, for which agents
-pay."""
+"""Metadata of a field whose own fields are in the tools' reference only, not in their schemas, for which agents pay."""
 
 
 def labelled(collection: str, version: str | None) -> str:
@@ -137,8 +136,7 @@ class Chunk:
     """The unit of search: a section, a part of a long one, or several short ones together.
 
     ``heading_path``: the breadcrumb of its first section, with `` [part 2/3]`` if it is one of several parts. ``start``
-    and
-    ``end``: offsets in the page's text. Lines are counted as in :class:`Section`. ``masked``: the part of
+    and ``end``: offsets in the page's text. Lines are counted as in :class:`Section`. ``masked``: the part of
     :func:`anvil.text.visible_text.masked` of the page; None if that is equal to ``content``.
     """
 

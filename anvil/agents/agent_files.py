@@ -1,5 +1,4 @@
-"""The files that agents read at their start (AGENTS.md and others): writing, comparing and removing the pointer in
-them.
+"""The files that agents read at their start (AGENTS.md and others): writing, comparing, removing the pointer in them.
 
 Each command, hook and merge driver uses :class:`AgentFiles`. A further file that gets the pointer is an entry of
 :data:`NAMES`, or else a path that ``_targets`` and ``_candidates`` have.

@@ -75,8 +75,7 @@ def collect(
     progress: Progress = silent,
 ) -> Bundle:
     """The bundle of a documentation. ``exclude``: globs of pages to leave out, by their paths in the documentation or
-    in the bundle. ``with_index``: whether it has an index of its pages. Raises :class:`SourceError` if it has no
-    page."""
+    in the bundle. ``with_index``: whether it has an index of its pages. Raises :class:`SourceError` without a page."""
     source = member.documents
     if source is None:
         raise SourceError(

@@ -26,8 +26,7 @@ from anvil.wording import closest_names
 
 DEFAULT_DOCS = "docs"
 OLDER_CONFIG = "anvil.config.json"
-"""The configuration of older versions of Anvil. 'anvil init' converts it to ``anvil.toml``, and nothing else reads
-it."""
+"""The configuration of older versions of Anvil. Only 'anvil init' reads it, to convert it to ``anvil.toml``."""
 
 
 class SuggestingGroup(click.Group):

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 FOLDER = "${workspaceFolder}/"
-"""Editors replace this by the folder of the project. They start servers in any folder, so relative paths do not
-work."""
+"""Editors replace this by the folder of the project. They start servers in any folder, so relative paths fail."""
 
 FORM = ("--text", "markdown")
 """The last arguments of each entry. A model reads an answer in Markdown with fewer characters."""

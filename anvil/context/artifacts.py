@@ -31,8 +31,7 @@ _USUAL_PATHS: Mapping[Kind, str] = {
     "checklist": "specs/*/checklists/*.md",
     "template": ".specify/templates/*.md",
 }
-"""The usual path of artifacts of a type. The id of an artifact with such a path has only the parts that stars stand
-for."""
+"""The usual path of artifacts of a type. The id of an artifact with such a path has only what stars stand for."""
 
 
 @dataclass(frozen=True, slots=True)

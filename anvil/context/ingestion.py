@@ -187,8 +187,7 @@ class ContextCorpus:
         return True
 
     def build(self, request: BuildRequest, warn: Callable[[Skipped], None] = lambda skipped: None) -> Ingestion:
-        """Update the index from the files, and write the log, also if nothing changed. ``warn`` is called with each
-        skipped file.
+        """Update the index from the files, and write the log, also if nothing changed. ``warn`` gets each skipped file.
 
         Raises :class:`IndexBusy` if another run holds the lock for too long, and other :class:`AnvilError`. Then the
         index is not changed.

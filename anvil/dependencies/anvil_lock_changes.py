@@ -154,8 +154,7 @@ def _with_note_on_change(report: DocsReport, before: LockedDocs | None) -> DocsR
         return report
     if (docs.digest, docs.url) == (before.digest, before.url):
         return report
-    # The same pages may be read in another way: those of a commit with other hints, those of an archive by another
-    # Anvil.
+    # The same pages may be read in another way: of a commit with other hints, of an archive by another Anvil.
     may_differ = docs.commit is not None or docs.anvil_version != before.anvil_version
     if (docs.url, docs.commit) == (before.url, before.commit) and docs.anvil_version is not None and may_differ:
         return report

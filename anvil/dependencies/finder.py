@@ -161,8 +161,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         files = self._packages.files(package, folder)
         carried = package_files.carried_docs(files.paths)
         if carried.index is not None and kind != "pages":
-            # An index that cannot be used does not end a search: the pages are next. But an entry of a lock is the
-            # index.
+            # An index that cannot be used does not end a search: the pages are next. But a lock's entry is the index.
             with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
                 indexed = self._index_of_package(docs, files, carried.index, attested())
                 # For an entry of a lock, obtain() compares the digest.
@@ -318,8 +317,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         """The path of the index of an entry of ``anvil.lock``. If the cache does not have it, it is fetched or built as
         the entry says.
 
-        Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` if the index is not the one in the
-        entry.
+        Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` for another index.
         """
         self._reset()
         cached_path = docs_cache.find(self.cache, entry)

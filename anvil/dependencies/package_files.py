@@ -1,5 +1,4 @@
-"""Packages, installed here or from their registry: metadata, files, untrusted archives, and the documentation in
-them."""
+"""Packages, installed here or from their registry: metadata, files, untrusted archives, documentation in them."""
 
 from __future__ import annotations
 
@@ -125,8 +124,7 @@ _MAX_ABOVE = 3
 _POINTER = re.compile(r"(?P<above>(?:[^/]+/)*)AGENTS\.md", re.IGNORECASE)
 _NO_DOCUMENTATION = re.compile(r"(?:^|/)(?:node_modules|tests?|templates?|examples?)/", re.IGNORECASE)
 _METADATA = re.compile(r"(?:^|/)[^/]*\.dist-info/", re.IGNORECASE)
-"""The folder of a wheel's metadata. It also has licences, so pages in it count only with an ``AGENTS.md`` beside
-them."""
+"""The folder of a wheel's metadata. It also has licences, so its pages count only with an ``AGENTS.md`` beside them."""
 
 
 @dataclass(frozen=True, slots=True)

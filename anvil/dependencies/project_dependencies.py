@@ -37,8 +37,7 @@ MAX_INCLUDED = 50
 
 
 def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
-    """The packages of a lockfile, each version once, sorted. Those that no registry has are included, without a
-    version.
+    """The packages of a lockfile, each version once, sorted. Those of no registry are included, without a version.
 
     ``name``: the name of the file, which tells the format. ``place``: its name in errors. ``project``: a path in the
     workspace of the lockfile; the packages that it names are ``direct``. The result is empty if the file has a
@@ -140,8 +139,7 @@ def _packages_of(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     if any(text is not None for text in project_files.values()):
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         of_workspace = next((locked(path) for path in above if path.is_file()), [])
-        # If the lockfile at the top names this member, its tools read that one: a lockfile in its own folder is left
-        # over.
+        # If the lockfile at the top names this member, its tools read that one: one in its own folder is left over.
         if not lockfiles or any(dependency.direct for dependency in of_workspace):
             packages = of_workspace
     direct -= {dependency.name for dependency in packages if dependency.version is None}

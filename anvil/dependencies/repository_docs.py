@@ -52,8 +52,7 @@ def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
 def read(
     remote: RemoteRepository, commit: str, tag: str | None, folder: str | None = None, directory: str | None = None
 ) -> tuple[CommitTree, DocsFolder, list[str]]:
-    """Fetch the pages of a commit. Returns their source, the documentation folder, and notes, such as on files that are
-    not read.
+    """Fetch the pages of a commit. Returns their source, the documentation folder, and notes, such as on unread files.
 
     ``folder``: the documentation folder; None means that it is found by the configuration of a generator.
     ``directory``: the package's folder in the repository. Raises :class:`NotFound` if there is no documentation, and

@@ -65,12 +65,7 @@ def _line(before: Reader, old_path: str, after: Reader, new_path: str) -> int | 
 
 
 def compare(
-    name: str,
-    before: Side,
-    after: Side,
-    moved: dict[str, str],
-    vectors: QuestionVectors,
-    progress: Progress = silent,
+    name: str, before: Side, after: Side, moved: dict[str, str], vectors: QuestionVectors, progress: Progress = silent
 ) -> Comparison:
     """The questions that got better and worse, and the pages to blame. ``name``: of the baseline, for reports.
     ``moved``: new path -> old path."""

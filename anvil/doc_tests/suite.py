@@ -93,8 +93,7 @@ def load(path: Path | None, docs: Path | None, base: Path) -> Suite:
     """The suite in the file ``path``, by default the nearest :data:`FILE_NAME`.
 
     This is in the documentation folder, or in a folder above it up to the root of the repository. Without a
-    documentation folder, the search begins in ``base``. Raises :class:`ConfigError` if there is no such file, or it is
-    not valid.
+    documentation folder, the search begins in ``base``. Raises :class:`ConfigError` for a missing or invalid file.
     """
     file = path or next((candidate for candidate in _candidates(docs, base) if candidate.is_file()), None)
     if file is None:

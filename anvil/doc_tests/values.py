@@ -235,8 +235,7 @@ class Comparison:
 @dataclass(frozen=True, slots=True)
 class TestReport:
     """A run of a suite. ``hit``: the share of questions that passed. ``mrr``: the mean of 1/rank over the questions
-    that expect a page. ``passed``: whether both reach the suite's minimum, and no question was lost against the
-    baseline."""
+    that expect a page. ``passed``: whether both reach the suite's minimum, and no question of the baseline was lost."""
 
     __test__ = False  # pytest collects classes of this name
 

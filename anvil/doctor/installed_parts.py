@@ -94,8 +94,7 @@ SAMPLE_TEXTS = (
 SAMPLE_COSINES = (0.577, -0.048)
 """The cosines of the first sample with the others, by the bundled model."""
 COSINE_TOLERANCE = 0.05
-"""Allowed difference from these, since processors round 8-bit arithmetic differently. A damaged model is off by far
-more."""
+"""Allowed difference from these, since processors round 8-bit arithmetic differently. A damaged model differs more."""
 
 
 def embedding_model(project: ExaminedProject) -> Iterator[Finding]:

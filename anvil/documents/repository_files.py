@@ -6,8 +6,7 @@
   on each system, as a web server is.
 
 Without a repository, paths start from the documentation folder. If git ignores the whole documentation folder, it
-counts as outside the repository, because otherwise it would have no page. An example is an environment inside a
-checkout."""
+counts as outside the repository, because otherwise it would have no page, such as an environment in a checkout."""
 
 from __future__ import annotations
 

@@ -254,8 +254,7 @@ EmbeddedBatches = Generator[Embedded, None, None]
 class Executor(Protocol):
     """Embeds the texts of one build, on this machine or on the workers of a cluster.
 
-    The other work of a build takes a few percent of its time: chunking, reuse of vectors and writing. It is not
-    distributed.
+    The other work of a build takes a few percent of its time: chunking, reuse of vectors, writing; not distributed.
     """
 
     @property

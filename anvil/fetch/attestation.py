@@ -36,8 +36,7 @@ class Attestation:
 
     ``repository``: ``OWNER/REPO`` on GitHub, whose workflow ran. ``workflow``: the file and ref of the workflow that
     signed, such as ``.github/workflows/docs.yml@refs/heads/main``; if it is of another repository, with that in front.
-    ``commit``: the commit of ``repository`` for which the workflow ran. ``run``: the address of the run; None if
-    unknown.
+    ``commit``: the commit of ``repository`` for which the workflow ran. ``run``: its address; None if unknown.
     """
 
     repository: str
@@ -185,8 +184,7 @@ def rule_of(options: FetchOptions, base: Path) -> AttestationRule:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The result of an examination. ``attestation``: who built the index; None if that is not proven. ``notes``: why it
-    is not."""
+    """The result of an examination. ``attestation``: who built the index; None if not proven. ``notes``: why not."""
 
     attestation: Attestation | None = None
     notes: tuple[str, ...] = ()
@@ -365,8 +363,7 @@ def _verify_bundle(verifier: Verifier, text: str, sha256: str) -> Attestation:
     try:
         check_bundle(text)
         bundle = Bundle.from_json(text)
-        # The signature and the issuer of its certificate come first: only after that are payload and certificate
-        # trusted.
+        # The signature and the issuer of its certificate come first: only then are payload and certificate trusted.
         payload_type, payload = verifier.verify_dsse(bundle, OIDCIssuerV2(ISSUER))
         extensions = {
             extension.oid.dotted_string: extension.value.public_bytes()

@@ -162,8 +162,7 @@ so they are searched by characters and pairs of characters (:func:`anvil.text.qu
 page has the same ranges."""
 MIN_PIECES = 100
 """A model reads a script if its vocabulary has so many pieces of two or more letters of it. The vocabulary of the
-bundled model has 27,586 Latin pieces and 8 Cyrillic ones. For Chinese, Japanese and Korean it has only single
-characters."""
+bundled model has 27,586 Latin pieces and 8 Cyrillic ones. For Chinese, Japanese and Korean only single characters."""
 MIN_UNREAD = 0.25
 """If so large a share of a question's letters is in scripts that the model does not read, search is by words only. The
 share is low, because a Chinese sentence can have a few long Latin names, and a Chinese character tells as much as

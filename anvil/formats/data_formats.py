@@ -25,8 +25,7 @@ LEFT_OUT = {"optional", "usual", "unsent"}
 """Keys in the metadata of a dataclass field by which :func:`plain` leaves the field out."""
 MAX_TOML_STEPS, MAX_TOML_STEPS_PER_CHARACTER = 1_000_000, 20
 """The TOML reader compares each part of a key ``a.b.c`` with all parts before it, and with those of the header
-``[a.b.c]``. It may take so many steps. A hundred million steps take a second; a lockfile takes two for each
-character."""
+``[a.b.c]``. It may take so many steps. A hundred million take a second; a lockfile takes two for each character."""
 MAX_DEPTH = 32
 """Nested levels of mappings and lists, in YAML and in front matter."""
 MAX_ALIASED_NODES = 10_000
@@ -97,8 +96,7 @@ def canonical(value: Any) -> str:
 def plain(value: Any, *, lean: bool = False) -> Any:
     """A result as JSON values: dataclasses and named tuples become objects, and other tuples arrays.
 
-    ``lean``: without fields that have their usual value, such as a URL that is None, because agents pay for each
-    character.
+    ``lean``: without fields that have their usual value, such as a URL that is None: agents pay for each character.
     """
     kind: Any = type(value)
     if kind in _SIMPLE:

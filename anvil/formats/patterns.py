@@ -94,8 +94,7 @@ def selects(pattern: str) -> Callable[[str], bool]:
 
 
 def wildmatch(pattern: str, numbers: Iterator[int]) -> str:
-    """The regular expression for a pattern of git, which is a glob without braces, with classes such as
-    ``[[:digit:]]``.
+    """The regular expression for a pattern of git, a glob without braces, with classes such as ``[[:digit:]]``.
 
     It matches nothing if the pattern is invalid. ``numbers``: new numbers for the names of groups.
     """

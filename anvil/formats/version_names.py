@@ -84,8 +84,7 @@ def find_tag(tags: Iterable[str], name: str, version: str) -> str | None:
 def closest_tags(tags: Iterable[str], name: str, version: str, limit: int) -> list[str]:
     """The tags whose numbers are nearest to those of the version, the nearest first.
 
-    Only numbers are compared, because a repository may have many long tags, and comparing texts takes more than linear
-    time.
+    Only numbers are compared, as a repository may have many long tags, and comparing texts takes more than linear time.
     """
     short, wanted = name.rpartition("/")[2], _numbers(version)
 

@@ -69,8 +69,7 @@ class Repository:
     def discover(cls, path: Path) -> Repository | None:
         """The repository that contains ``path``, which need not exist; None outside a repository.
 
-        Raises :class:`GitError` if the repository cannot be read: it is broken, another user owns it, or it has SHA-256
-        ids.
+        Raises :class:`GitError` if the repository cannot be read: broken, owned by another user, or with SHA-256 ids.
         """
         where = Path(os.path.realpath(path))
         # Not by libgit2, whose search does not tell which repository was broken. As in git, a ceiling does not apply to
@@ -162,8 +161,7 @@ class Repository:
 
     def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, str, tuple[object, ...]]]:
         """At most ``limit`` commits from ``start`` back along the first parents, as (author's name, id of the root
-        tree, ids of the objects at ``paths``). The id is None if there is no object at a path. ``""`` is the root
-        itself.
+        tree, ids of the objects at ``paths``). The id is None without an object at a path. ``""`` is the root itself.
 
         In a shallow clone the commits end earlier.
         """
@@ -178,11 +176,9 @@ class Repository:
             return self._trees.changed(None if old is None else str(old), None if new is None else str(new))
 
     def patch(self, base: str | None, *, staged: bool = False, max_bytes: int) -> str:
-        """The unified diff from a commit to the work tree or, with ``staged``, to the staged tree; as ``git diff``,
-        with renames.
+        """The unified diff from a commit to the work tree or to the ``staged`` tree; as ``git diff``, with renames.
 
-        ``base``: None for the empty tree, before the first commit. After ``max_bytes`` the remaining files are left
-        out."""
+        ``base``: None for the empty tree, before the first commit. After ``max_bytes`` other files are left out."""
         import pygit2
         from pygit2.enums import DiffOption
 

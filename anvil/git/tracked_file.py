@@ -23,8 +23,7 @@ _MAX_POINTER_BYTES = 1024
 class TrackedIndex:
     """The index file at a path of the work tree, as git has it.
 
-    Raises :class:`SourceError` outside a repository, and if the documents are in another repository, such as a
-    submodule.
+    Raises :class:`SourceError` outside a repository, and for documents in another repository, such as a submodule.
     """
 
     def __init__(self, index: Path, docs: Path) -> None:

@@ -218,8 +218,7 @@ def place(file: Path, path: Path, sha256: str | None = None, progress: Progress 
 
     ``sha256`` (hex): of the file that was examined; another program may have replaced it since. Raises
     :class:`ArtifactError` if the copy fails its check, :class:`BuildError` if it cannot be written, and
-    :class:`IndexBusy`
-    if another process writes at ``path`` for more than :data:`COPY_LOCK_TIMEOUT_S`.
+    :class:`IndexBusy` if another process writes at ``path`` for more than :data:`COPY_LOCK_TIMEOUT_S`.
     """
     with exclusive(path, COPY_LOCK_TIMEOUT_S, progress) as lock:
         copy(file, lock, sha256)

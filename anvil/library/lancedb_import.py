@@ -17,8 +17,7 @@ from anvil.system import installation
 
 def text_and_info(row: Mapping[str, str], library: str | None) -> tuple[bytes, DocumentInfo, tuple[str, ...]]:
     """The text of a document of :func:`read_documents`, its description, and notes. ``library`` replaces its own.
-    Raises :class:`DocumentRejected` if it has no text, and :class:`ConfigError` if a name or the metadata is not
-    valid."""
+    Raises :class:`DocumentRejected` if it has no text, and :class:`ConfigError` for an invalid name or metadata."""
     data, metadata = row["text"].encode("utf-8", "replace"), json_object(row["metadata"] or "{}")
     info = describe_text(data, row["source"], library or row["library"], metadata, row.get("file_type", ""))
     if not row["text"].strip():

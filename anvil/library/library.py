@@ -276,8 +276,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
     def import_lancedb(
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None
     ) -> FolderReport:
-        """Import the documents of mcpvectordb from its LanceDB at ``path``, with their sources, titles, times and
-        metadata.
+        """Import the documents of mcpvectordb from its LanceDB at ``path``, with sources, titles, times and metadata.
 
         A document whose source is in the library is skipped, even if its text differs, so an interrupted import can be
         repeated. ``library``: one library for all; by default each document keeps its own. All vectors are computed

@@ -64,8 +64,7 @@ def pdf_pages(file: BinaryIO, max_pages: int, name: str) -> Iterator[tuple[int, 
 def _markdown(file: io.BytesIO, page: Any) -> str:
     """The text of a page. ``file``: a PDF of this page alone, ``page``: the page of PDFium.
 
-    pdfminer reads it if it is prose, or if MarkItDown separates the last words of a line of prose from the first ones
-    of the next.
+    pdfminer reads it if it is prose, or if MarkItDown separates the last words of a line of prose from the next line.
     """
     from markitdown import StreamInfo
     from markitdown.converters import PdfConverter

@@ -1,5 +1,4 @@
-"""The machine, user, folder and formats of a library, and whether it can read a path: reasons why a file is not
-found."""
+"""The machine, user, folder and formats of a library, and whether it can read a path: why a file is not found."""
 
 from __future__ import annotations
 

@@ -99,8 +99,7 @@ class LinkTarget(NamedTuple):
     """The target of a link.
 
     ``page``: the path of the page, for the kind ``page``. ``reason``: what is missing, for the kind ``missing``.
-    ``file``: the path from the repository's root of the missing file, or of a folder that GitHub lists (kind
-    ``unknown``).
+    ``file``: the path from the repository's root of the missing file, or a folder that GitHub lists (kind ``unknown``).
     """
 
     kind: Literal["page", "file", "external", "unknown", "missing"]

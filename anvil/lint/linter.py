@@ -56,8 +56,7 @@ CHANGED_LINKS = (
     "when it is opened. What is found of links and anchors is a note."
 )
 MIN_WIKI_LINKS = 5
-"""Links such as ``[[Page]]`` in a folder without configuration. If most of at least so many name a page, it is a
-wiki."""
+"""Links such as ``[[Page]]`` in a folder without configuration. If most of so many name a page, it is a wiki."""
 LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
 
 

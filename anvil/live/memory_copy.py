@@ -225,8 +225,7 @@ class MemoryCopy:
     def refresh(self) -> Changes:
         """Compare the index with the documents, and update it. Returns the differences.
 
-        Raises :class:`ArtifactError` if there is no usable artifact, and :class:`SourceError` if the documents cannot
-        be read.
+        Raises :class:`ArtifactError` if there is no usable artifact, and :class:`SourceError` for unreadable documents.
         """
         self._open()
         if self.source is None:

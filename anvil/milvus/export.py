@@ -37,8 +37,7 @@ BATCH_CHUNKS = 200
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The report of an export. ``generation``: the name of the generation, with which those of its collections
-    begin."""
+    """The report of an export. ``generation``: its name, with which those of its collections begin."""
 
     outcome: Literal["exported", "unchanged"]
     target: str
@@ -153,8 +152,7 @@ class _Export:
         rows = ids >> table_rows.WINDOW_BITS
         starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
         last = ids[np.r_[starts[1:] - 1, len(ids) - 1]]
-        # The low bits of a window's id are its number in the chunk, from 0. So the last window of a chunk gives the
-        # count.
+        # The low bits of a window's id are its number in the chunk, from 0. So a chunk's last window gives the count.
         windows = dict(
             zip(rows[starts].tolist(), ((last & (1 << table_rows.WINDOW_BITS) - 1) + 1).tolist(), strict=True)
         )

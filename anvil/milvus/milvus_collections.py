@@ -2,8 +2,7 @@
 
 A generation is four collections. Their names begin with the name of the exported collection and twelve digits of a hash
 of the content. An alias with the exported name points at ``chunks`` of the current generation. It is changed when a new
-generation is complete, so all readers move at once. No reader uses an incomplete generation, and the next export
-removes it.
+generation is complete, so all readers move at once. No reader uses an incomplete one, and the next export removes it.
 
 ``chunks``: a row for each chunk, with its row id in the file, its text, its position, and its words, from which Milvus
 makes the BM25 vector. ``windows``: a row for each vector. ``pages``: a row for each page, with the mean of its vectors.
@@ -50,8 +49,7 @@ _GENERATION = re.compile(r"(.+)_[0-9a-f]{12}")
 MAX_INSERT_ROWS = 500
 """Rows of one insert."""
 MAX_INSERT_CHARACTERS = 8_000_000
-"""Characters of the texts of one insert. A character has up to four bytes, and the default limit of a server is
-64 MB."""
+"""Characters of the texts of one insert. A character has up to four bytes, and a server's default limit is 64 MB."""
 
 
 # --- the records of an index ---------------------------------------------------------------------------------------

@@ -404,8 +404,7 @@ def _cosines(rows: Sequence[int], table: VectorIndex, vector: NDArray[np.float32
 
 
 class _Holders:
-    """The set of chunks with a phrase. Those among ``named`` are found at once; other chunks are looked up when they
-    are asked for.
+    """The set of chunks with a phrase. Those among ``named`` are found at once; others are looked up when asked for.
 
     ``words``: gives the words of chunks. ``tokens``: those of the phrase.
     """

@@ -1,5 +1,4 @@
-"""Reading a generation in Milvus: pages, chunks, words, vectors and links; and together with an overlay of changed
-pages.
+"""Reading a generation in Milvus: pages, chunks, words, vectors, links; and together with an overlay of changed pages.
 
 The queries are those of :class:`anvil.index_file.reader.IndexReader`. The list of pages and the last chunks are in
 memory. A reader is not thread-safe: threads that share one need a lock around each call.
@@ -375,8 +374,7 @@ def _page_chunk(fields: ChunkFields) -> PageChunk:
 
 
 class _OverlayReader(Reader):
-    """The reader of an overlay. It knows the times of exported pages, too, so that the source need not look them up
-    again."""
+    """The reader of an overlay. It knows the times of exported pages, too, so the source need not look them up."""
 
     def __init__(self, overlay: Writer, below: MilvusReader) -> None:
         super().__init__(overlay.connection)

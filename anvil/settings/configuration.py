@@ -97,8 +97,7 @@ class _UserSettings:
 def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> None:
     """Raise :class:`ConfigError` for settings that a file may contain only if the user named it.
 
-    A file in a cloned repository is untrusted. It can turn off no protection, and choose no server that gets the user's
-    keys.
+    A file in a cloned repository is untrusted. It can turn off no protection, and choose no server for the user's keys.
     """
     way_out = "or name the file with --config, if you trust its author"
     uses_service = False

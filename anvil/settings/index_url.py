@@ -48,8 +48,7 @@ class LocalPath:
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """``url`` has no credentials. ``places``: paths below it that are tried in order; an empty one is the URL
-    itself."""
+    """``url`` has no credentials. ``places``: paths below it that are tried in order; an empty one is the URL."""
 
     url: str
     places: tuple[str, ...]

@@ -132,8 +132,7 @@ def write(
 
 
 class _Files:
-    """The Markdown files in a site's folder, and their changes. ``own``: path -> digest of the existing files that
-    Anvil wrote."""
+    """The Markdown files in a site's folder, and their changes. ``own``: path -> digest of existing files by Anvil."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

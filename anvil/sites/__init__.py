@@ -1,2 +1,1 @@
-"""Built sites of any generator as documents: which HTML files are pages, their content as Markdown, and their
-addresses."""
+"""Built sites of any generator as documents: which HTML files are pages, their content as Markdown, their addresses."""

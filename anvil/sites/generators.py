@@ -59,16 +59,8 @@ GENERATORS = (
         ignore=".viewcode-link, .viewcode-back, .toctree-wrapper, .content-icon-container",
         address="html_baseurl in conf.py",
     ),
-    Generator(
-        "zensical",
-        meta="zensical",
-        address="site_url in zensical.toml or mkdocs.yml",
-    ),
-    Generator(
-        "mkdocs",
-        meta="mkdocs",
-        address="site_url in mkdocs.yml or properdocs.yml",
-    ),
+    Generator("zensical", meta="zensical", address="site_url in zensical.toml or mkdocs.yml"),
+    Generator("mkdocs", meta="mkdocs", address="site_url in mkdocs.yml or properdocs.yml"),
     Generator(
         "mkdocs",
         markup="""

@@ -53,8 +53,7 @@ MAX_SINGLE_READS = 32
 _ASCIIDOC_TITLE = re.compile(r"^= (\S.*)$", re.M)
 _NO_BLOBS: Mapping[str, str] = {}
 MIN_SHARE_MAPPED = 0.5
-"""The share of pages that must have a source in a documentation folder that was only guessed. With less, it is not
-used."""
+"""The share of pages that must have a source in a documentation folder that was only guessed. Else it is not used."""
 MIN_SHARE_LISTED = 0.5
 """The share of pages with text that sitemaps must name. With less, the sitemaps are not used."""
 

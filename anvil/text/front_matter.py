@@ -1,7 +1,6 @@
 """Front matter: the YAML (``---``) or TOML (``+++``) block at the start of a page, as JSON values and words to search.
 
-A block that is incomplete, invalid, too large or malicious is not front matter. It stays in the text, and nothing is
-raised.
+A block that is incomplete, invalid, too large or malicious is not front matter. It stays in the text, without an error.
 """
 
 from __future__ import annotations

@@ -29,8 +29,7 @@ _NO_TITLES = frozenset({"", "_index", "default", "index", "readme", "untitled"})
 LONGEST_ATTRIBUTES = 1000
 """A longer attribute list is text."""
 # Each pattern here takes linear time: two neighbouring repeats never match the same character, and a repeat at the
-# start of a search checks the character before it. tests/text/test_markdown_sections_growth.py tries each with growing
-# input.
+# start of a search checks the character before it. See tests/text/test_markdown_sections_growth.py.
 _ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
 _BARE_NAME = lazy_pattern(r"[A-Za-z][\w:-]*")
 """An attribute without a value, as in ``{: hidden }``. Without the colon it would be text in braces."""
@@ -210,8 +209,7 @@ def parents(levels: Iterable[int]) -> list[int]:
 
 
 def breadcrumbs(headings: Sequence[tuple[int, str]]) -> list[str]:
-    """The unique breadcrumbs of a page's headings, such as ``A > B > C``. ``headings``: (level, title) of each, in
-    order.
+    """The unique breadcrumbs of a page's headings, such as ``A > B > C``. ``headings``: (level, title) in order.
 
     A breadcrumb that the page has already gets a number, `` [2]``, `` [3]``.
     """

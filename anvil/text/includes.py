@@ -67,8 +67,7 @@ _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
 _SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
 _REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
 _ONLY_SPHINX = frozenset({"pyobject", "diff", "prepend", "append"})
-"""Options of literalinclude that only Sphinx can apply. Other options select lines by numbers or texts, or change only
-the look."""
+"""Options of literalinclude that only Sphinx can apply. Others select lines by numbers or texts, or change the look."""
 
 
 class IncludedFile(NamedTuple):

@@ -104,8 +104,7 @@ class _Html(block_token.HtmlBlock):
 
 
 class _Table(block_token.Table):
-    """A table of GFM: with as many cells in the header as in the delimiter row. It ends at a blank line or another
-    block.
+    """A table of GFM: with as many cells in the header as in the delimiter row. It ends at a blank line or a block.
 
     mistletoe takes any line with a pipe for a header, so ``a | b`` over ``---`` would not be a heading.
     """

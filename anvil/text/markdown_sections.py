@@ -1,7 +1,6 @@
 """Parsing of a Markdown page into sections with breadcrumbs, anchors and spans, blocks, check boxes and its title.
 
-Results are slices of the source or offsets into it. Markdown is not rendered, no text is lost, and no text raises an
-error.
+Results are slices of the source or offsets into it. Markdown is not rendered, no text is lost, none raises an error.
 """
 
 from __future__ import annotations
@@ -112,8 +111,7 @@ def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tu
         names.append(name)
     first_lines = [line for line, _, _, _ in headings]
     levels = [level for _, level, _, _ in headings]
-    # Ids that headings set are reserved before the first slug is made, because generators give them to no other
-    # heading.
+    # Ids that headings set are reserved before the first slug is made, as generators give them to no other heading.
     anchors = Anchors(options.slugs, {name.id for name in names_by_source.values() if name.id})
     ids = [name.id or anchors.claim(name.slug_text) for name in names]
     titles = [name.title or UNTITLED for name in names]

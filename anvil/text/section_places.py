@@ -208,8 +208,7 @@ def _chunks(finder: _Finder, sections: Sequence[Section], chunks: Sequence[Chunk
         begin = min((start for start, _ in spans if start is not None), default=None)
         end = max((stop for _, stop in spans if stop is not None), default=None)
         if begin and end and (sections[first].start < chunk.start or sections[last].end > chunk.end):
-            # If the chunk begins or ends with a section, the section's line is used: it is surer than lines of the
-            # text.
+            # If the chunk begins or ends with a section, the section's line is used: it is surer than those of text.
             part_begin, part_end = finder.part(chunk.content, begin, end)
             begin = begin if sections[first].start >= chunk.start else part_begin
             end = end if sections[last].end <= chunk.end else part_end

@@ -333,8 +333,7 @@ def _inline(
                 yield Span(start, at, "comment")
         elif piece[0] == "<" and (tag := _TAG.match(text, start)) and (name := tag[1].lower()) in _ELEMENTS:
             at = tag.end()
-            # A search that fails is not repeated for this name: else a page of a thousand open <svg> would take
-            # quadratic time.
+            # A search that fails is not repeated for this name: else a thousand open <svg> would take quadratic time.
             if name in _UNSEEN and piece[1] != "/" and not tag[0].endswith("/>") and name not in without_end:
                 closing = _UNSEEN[name].search(text, at)
                 if closing:
