@@ -100,8 +100,7 @@ class CollectionStatus:
     """One of several collections.
 
     ``default``: whether it answers questions that name no version. ``docs_root``: the folder with which it is compared.
-    ``origin``: the address from which it is fetched. ``note``: how it was fetched, or why it cannot answer; it has no
-    numbers then.
+    ``origin``: its address. ``note``: how it was fetched, or why it cannot answer; it has no numbers then.
     """
 
     name: str

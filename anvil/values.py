@@ -43,8 +43,7 @@ USUAL = {"usual": None}
 """Metadata of a field that an answer of a tool leaves out if it is None. Elsewhere it is always there."""
 
 UNSENT = {"unsent": True}
-"""Metadata of a field that no answer of a tool has, because another field says the same. Elsewhere it is always
-there."""
+"""Metadata of a field that no answer of a tool has, because another field says the same. Elsewhere it is there."""
 
 OPAQUE = {"opaque": True}
 """Metadata of a field whose own fields are in the tools' reference only, not in their schemas, for which agents pay."""

@@ -100,8 +100,7 @@ def build(
         unlocked = signature(index)
         report = _compare(plan, readers)
         if report is None:
-            # The default folder is inside the documents' folder. That may have been renamed meanwhile, and must not be
-            # created again.
+            # The default folder is inside the documents' folder. If that was renamed, it must not be created again.
             parents = index.parent.name != INDEX_FOLDER
             locked = publish.exclusive(index, request.lock_timeout_s, request.progress, parents=parents)
             lock = opened.enter_context(locked)

@@ -53,8 +53,7 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result of writing a bundle, with paths from its folder. ``kept``: path -> why the file was not written or
-    removed."""
+    """The result of writing a bundle, with paths from its folder. ``kept``: path -> why not written or removed."""
 
     written: tuple[str, ...] = ()
     unchanged: int = 0

@@ -245,8 +245,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
     """The new text of a file with ``server`` under ``name``. It is the same text if the entry is in it already.
 
     ``text``: the text of the file, None without one. An entry of this name for this project is replaced. Its other
-    keys, such as ``env``, are kept. Raises :class:`ConfigError` if the name is that of another server, and for an
-    invalid file.
+    keys, such as ``env``, are kept. Raises :class:`ConfigError` for another server's name or an invalid file.
     """
     client, editor = file.client, EDITORS[file.client.format]
     if text is None or not text.strip("\ufeff \t\r\n"):

@@ -149,8 +149,7 @@ class Context(AbstractContextManager["Context"]):
     def artifacts(self, type: str | None = None, content: bool = False) -> tuple[Artifact, ...]:
         """All artifacts, or those of a type, sorted by path.
 
-        ``content``: with the text of each, which is empty if the file cannot be read. Raises :class:`ConfigError` for
-        an unknown type.
+        ``content``: with the text of each, empty if it cannot be read. Raises :class:`ConfigError` for an unknown type.
         """
         _ensure_known(type)
         with self._query() as (contents, _):
@@ -216,8 +215,7 @@ class Context(AbstractContextManager["Context"]):
     def tasks(
         self, status: str = "open", path: str | None = None, limit: int | None = None, offset: int = 0
     ) -> tuple[TaskItem, ...]:
-        """The tasks with a status (``open``, ``done`` or ``all``), by path and line. ``path``: only of a file or
-        folder.
+        """The tasks with a status (``open``, ``done`` or ``all``), by path and line, or of a ``path`` only.
 
         The first ``offset`` tasks are left out, and ``limit`` are returned (None: all others). Raises
         :class:`NotFound` for a path without artifacts. It names the closest.

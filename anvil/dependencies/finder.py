@@ -314,8 +314,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     # --- from a lock -------------------------------------------------------------------------------------------------
 
     def obtain(self, entry: LockedDocs) -> Path:
-        """The path of the index of an entry of ``anvil.lock``. If the cache does not have it, it is fetched or built as
-        the entry says.
+        """The path of the index of an entry of ``anvil.lock``. If not cached, it is fetched or built as the entry says.
 
         Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` for another index.
         """

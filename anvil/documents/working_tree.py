@@ -50,8 +50,7 @@ _CLOCK_STEP_NS = 1_000_000_000
 
 
 class _CachedFile(NamedTuple):
-    """The result of reading a file: its identity (see :func:`anvil.documents.document_source.identity`), or why it is
-    skipped.
+    """A file as it was read: its identity (:func:`anvil.documents.document_source.identity`), or why it is skipped.
 
     - ``signature``: None if it cannot be trusted. For a link (``linked``) it is that of the target.
     - ``files``: included files and their blob ids.
@@ -344,8 +343,7 @@ class WorkingTree:
             data = self._repo_files.clean(inside, data)
             if (refusal := self._decoder.refusal(data)) is not None:
                 data = Skipped(path, refusal)
-        # The stat was taken from the open file after reading. After a change in the meantime, its time is too recent to
-        # be trusted.
+        # The stat was taken from the open file after reading. After a change meanwhile, its time is too recent.
         state = None
         if stat_after and is_stable(stat_after, began) and not self._read_each_time(path, stat_after, began):
             state = signature(stat_after)

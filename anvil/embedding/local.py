@@ -126,8 +126,7 @@ class LocalProvider:
     def embed_query(self, text: str) -> Vector:
         """The unit vector (dimensions,) of a query. Raises :class:`ModelError` if the model cannot run.
 
-        A query that is too long for the model is embedded in windows. Its vector is their average, weighted by their
-        numbers of tokens.
+        A query that is too long for the model is embedded in windows. Its vector is their average, weighted by tokens.
         """
         import numpy as np
 

@@ -29,8 +29,7 @@ MAX_TOML_STEPS, MAX_TOML_STEPS_PER_CHARACTER = 1_000_000, 20
 MAX_DEPTH = 32
 """Nested levels of mappings and lists, in YAML and in front matter."""
 MAX_ALIASED_NODES = 10_000
-"""The nodes for which all aliases and merge keys of a YAML text stand, because aliases of aliases multiply ("billion
-laughs")."""
+"""The nodes of all aliases and merge keys of a YAML text, because aliases of aliases multiply ("billion laughs")."""
 Tags = Literal["refuse", "plain", "null"]
 """A value with a tag of another program, such as ``!ENV``, is an error, the value without the tag, or None."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

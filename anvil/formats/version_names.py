@@ -28,8 +28,7 @@ def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
     """The sort key of a version for :func:`newest`."""
     parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
     has_number = any(part.isdigit() for part in parts)
-    # 1.10 comes after 1.9, and 1.x after all of them. Letters have a number, too, because comparing a number with a
-    # text would be an error.
+    # 1.10 comes after 1.9, and 1.x after all of them. Letters have a number, too: numbers and texts cannot be compared.
     natural = [(float(part), "") if part.isdigit() else (math.inf if part == "x" else -1.0, part) for part in parts]
     return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural
 

@@ -26,8 +26,7 @@ _WILDCARDS = frozenset("*?[\\")
 class _Rule(NamedTuple):
     """One line of a file of rules.
 
-    ``undoes``: it begins with ``!``. ``only_name``: the pattern is compared with the name of a file or folder, not with
-    its path.
+    ``undoes``: it begins with ``!``. ``only_name``: the pattern is compared with names of files or folders.
     """
 
     undoes: bool

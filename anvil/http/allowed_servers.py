@@ -91,8 +91,7 @@ class DocumentPolicy:
     """The policy for the URL of a document, which may come from the author of a page that a model read.
 
     ``allowed`` decides about addresses. A name is resolved once and all its addresses are checked. The client connects
-    to one of these, so a second answer of the name server has no effect. No proxy is used, because it would resolve the
-    name again.
+    to one of these, so a second answer of the name server has no effect. No proxy is used: it would resolve the name.
     """
 
     uses_environment = False

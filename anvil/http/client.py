@@ -86,8 +86,7 @@ class BrokenOff(Unreachable):
 
 
 class Reply:
-    """A response. Its body is read with :meth:`chunks`, :meth:`body` or :meth:`text`. ``url``: its address, after
-    redirects."""
+    """A response. Its body is read with :meth:`chunks`, :meth:`body` or :meth:`text`. ``url``: after redirects."""
 
     def __init__(self, response: httpx2.Response, url: str, limits: Limits, deadline: SocketDeadline) -> None:
         self._response, self._limits, self._deadline = response, limits, deadline

@@ -63,8 +63,7 @@ def read(
 ) -> History:
     """Read the history up to the commit ``start`` for these files of code and their folders.
 
-    ``docs``: the documentation folder from the root, ``""`` for the root itself. ``is_page``: whether a path in that
-    folder is a page.
+    ``docs``: the documentation folder from the root, ``""`` for the root itself. ``is_page``: of a path in that folder.
     """
     sources = list(dict.fromkeys(files[:MAX_FILES]))
     folders = {posixpath.dirname(file) for file in sources} - {"", docs}

@@ -297,8 +297,7 @@ def expected_definitions(dimensions: int, vector_group: int = LARGE.vector_group
 def row_rule(handle: apsw.Connection, table: str, alias: str = "", *, any_text: bool = False) -> str:
     """A condition in SQL: each value of a row has the type of its column in the definition of the table.
 
-    Whole numbers are from 0 to :data:`MAX_INTEGER`. ``any_text``: text may have NUL, at which SQLite's functions end
-    it.
+    Whole numbers are from 0 to :data:`MAX_INTEGER`. ``any_text``: text may have NUL, which ends it for SQLite.
     """
     rules = []
     columns = handle.execute('SELECT name, lower(type), "notnull" OR pk FROM pragma_table_info(?)', (table,))
@@ -316,8 +315,7 @@ def row_rule(handle: apsw.Connection, table: str, alias: str = "", *, any_text: 
 def is_of_older_anvil(path: Path) -> bool:
     """Whether the older Anvil wrote the file at ``path``.
 
-    A build may replace it, since it is made from documents, like every index. Its tables may still be in the
-    write-ahead log beside it.
+    A build may replace it, since it is made from documents, like every index. Its tables may be in the write-ahead log.
     """
     if not path.is_file():  # SQLite would wait for a pipe
         return False

@@ -207,8 +207,7 @@ class Reader:
         """(document id, value of ``deprecated`` in its front matter, title, first characters of its text) of the
         documents with such a value, or with the word "deprecated" in the title or the first chunk.
 
-        A document may have two rows, one for front matter and title and one for the text. The other values of a row are
-        empty.
+        A document may have two rows, one for front matter and title and one for the text. Other values are empty.
         """
         yield from self.connection.execute(
             "SELECT id, json_extract(metadata, '$.deprecated'), title, '' FROM documents "
@@ -295,8 +294,7 @@ class Reader:
     def matching(
         self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None = None
     ) -> list[int]:
-        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of all documents, or of ``documents``
-        only.
+        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of all documents, or only ``documents``.
 
         ``weights``: of title, breadcrumb, content and derived terms.
         """

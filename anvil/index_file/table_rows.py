@@ -49,8 +49,7 @@ def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
 
 
 def _free_slot(text: str, fewest: int, most: int, taken: Callable[[int], bool], beyond: dict[int, int]) -> int | None:
-    """The first slot of a text that is not ``taken``, or the next free one after the last of them; None if all are
-    taken.
+    """The first slot of a text that is not ``taken``, or the next free one after the last of them; else None.
 
     ``beyond``: a cache for calls with the same ``taken``, which may only grow. It maps a taken slot to a later one, and
     all between them are taken. Each search shortens these paths, like the "find" of a union-find. So a thousand equal
@@ -276,8 +275,7 @@ def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool
 
 
 class VersionAndLanguage(NamedTuple):
-    """Fields of :class:`anvil.values.ChunkMetadata` that a document's metadata may have under these names; else
-    None."""
+    """Fields of :class:`anvil.values.ChunkMetadata` that a document's metadata may have by these names; else None."""
 
     version: str | None
     language: str | None

@@ -84,8 +84,7 @@ def open_foreign(path: Path, thorough: bool = False) -> Reader:
 
 
 def open_known(path: Path, max_bytes: int) -> Reader | None:
-    """Open an index file that passed its check before; None for another or a larger one. It takes a millisecond for a
-    MB.
+    """Open an index file that passed its check before; None for another or a larger one. It takes 1 ms for a MB.
 
     Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
     """

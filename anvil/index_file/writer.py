@@ -50,8 +50,7 @@ def _chunk_rows(
 
 
 def title_of(document: Document, page: ParsedPage) -> str:
-    """The title of a page: from its source, else from front matter or the first h1, else the name of its file or
-    folder.
+    """The title of a page: from its source, else front matter or the first h1, else the name of its file or folder.
 
     Front matter can have a NUL character, at which SQLite's functions end a text. It is replaced.
     """

@@ -29,8 +29,7 @@ _SPECIAL_STARTS = ("---", "\ufeff")
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """A part of a document as Markdown. ``page``: from 1; 0 for a document without pages. ``note``: a warning about the
-    conversion."""
+    """A part of a document as Markdown. ``page``: from 1; 0 for a document without pages. ``note``: a warning."""
 
     text: str
     page: int = 0
@@ -40,8 +39,7 @@ class DocumentPart:
 def slices(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
     """Split a text into slices of at most ``size`` characters.
 
-    A slice ends before a heading, as high a one as there is; else at a blank line outside fences; else at the end of a
-    line.
+    A slice ends before a heading, as high a one as there is; else at a blank line outside fences; else at a line end.
     """
     at, slice_ = 0, ""
     while at < len(text):

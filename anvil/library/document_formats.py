@@ -22,8 +22,7 @@ from anvil.library.document_chunker import MAX_PART_CHARACTERS, slices
 from anvil.library.settings import LibraryOptions
 
 MAX_UNPACKED_BYTES = 500_000_000
-"""Size of all parts of a zipped file (DOCX, XLSX, PPTX, EPUB, ZIP) by its directory, and of a file that a converter
-writes."""
+"""Size of all parts of a zipped file (DOCX, XLSX, PPTX, EPUB, ZIP) by its directory, and of a converter's file."""
 MAX_COMPRESSION_RATIO = 200
 """Unpacked size divided by packed size, of a zipped file that unpacks to more than ``MIN_RATIO_BYTES``."""
 MIN_RATIO_BYTES = 10_000_000
@@ -33,8 +32,7 @@ INSTALL = "pip install 'anvil-docs[library]'"
 
 
 class FileKind(NamedTuple):
-    """What a reader has to know of a file. ``type``: its ending, without dot, in lower case. ``name``: its file
-    name."""
+    """What a reader must know of a file. ``type``: its ending, without dot, in lower case. ``name``: its file name."""
 
     type: str
     name: str

@@ -1,5 +1,4 @@
-"""Ingestion: a source becomes chunks and vectors in a scratch index, which can be stored; several files of a folder at
-a time.
+"""Ingestion: a source becomes chunks and vectors in a scratch index, which can be stored; several files at a time.
 
 A document is a stream: one part of it and one batch of vectors are in memory at a time. Its scratch index begins in
 memory, and SQLite moves it to a temporary file when it grows. Other writers wait only for the short transaction that

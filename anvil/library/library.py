@@ -251,8 +251,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         """Ingest the files of a folder, several at a time. Unchanged files are skipped; the report names bad ones.
 
         An interrupt keeps every finished document, and this library then takes no more documents. Raises
-        :class:`ConfigError` if an argument is not valid, for example if the path is not a folder, and the errors of
-        :meth:`ensure_writable`.
+        :class:`ConfigError` for an invalid argument, such as a path that is no folder, and as :meth:`ensure_writable`.
         """
         if max_concurrency < 1:
             raise ConfigError("max_concurrency must be 1 or more.")

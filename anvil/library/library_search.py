@@ -58,8 +58,7 @@ class LibrarySearch:
     filter: Mapping[str, Any] | None = None
     """Field -> value or range. A result meets all of them; they apply before the ranking."""
     max_chars: int | None = None
-    """The budget for all contents together, of which the likely ones get most; None: 1,000 for each result, and at most
-    30,000."""
+    """The budget for all contents together, of which the likely ones get most; None: 1,000 a result, at most 30,000."""
     conditions: Filter = field(init=False)
     budget: int = field(init=False)
 

@@ -86,8 +86,7 @@ class LintPage:
 
 
 class Silence(NamedTuple):
-    """A range of lines of a file, both inclusive, in which a rule reports nothing. ``last`` is infinite for the rest of
-    the page."""
+    """A range of lines of a file, both inclusive, in which a rule reports nothing. ``last``: infinite for the rest."""
 
     first: int
     last: float

@@ -244,8 +244,7 @@ class LiveIndex:
         return [*_shard_notes(copy), *([build.note] if build is not None and build.note and is_reading else [])]
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
-        """Call ``callback`` with the changed pages after each refresh that found some. Returns a function that stops
-        these calls.
+        """Call ``callback`` with the changed pages after each refresh with some. Returns a function to stop it.
 
         The thread that refreshed makes the call, without the lock.
         """

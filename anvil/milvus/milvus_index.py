@@ -336,8 +336,7 @@ class MilvusIndex:
     def _named_near(
         self, vector: NDArray[np.float32], selection: NDArray[np.bool_] | None, count: int, pages: bool = True
     ) -> set[int]:
-        """The nearest chunks, :data:`EXACT_FACTOR` times ``count``. ``pages``: whether the cosine of a chunk's page
-        counts, too."""
+        """The nearest chunks, :data:`EXACT_FACTOR` times ``count``. ``pages``: whether their pages' cosines count."""
         below, within = self.reader.below, self._within(selection)
         cosines: dict[int, float] = {}
         if within is not None:

@@ -44,8 +44,7 @@ _SECRET_VARIABLES = ("ANVIL_", "OPENAI_", "PYTHONWARNINGS")
 def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSettings) -> Executor:
     """The executor at ``address``: ``ray://HOST:PORT``, ``ray://auto`` or ``ray://local``. Nothing is started yet.
 
-    Raises :class:`ConfigError` if the address is not valid, the provider cannot run on a cluster, or Ray is not
-    installed.
+    Raises :class:`ConfigError` for an invalid address, a provider that cannot run on a cluster, or without Ray.
     """
     if not re.fullmatch(r"ray://(local|auto|([\w.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})", address):
         raise ConfigError(
@@ -67,8 +66,7 @@ def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSetti
 class Cluster:
     """Embeds on the workers of the Ray cluster at ``address``, several batches at a time for each processor.
 
-    ``provider`` is the local one with ``settings``. A worker must have the same version of Anvil and the same digest
-    of the model.
+    ``provider`` is the local one with ``settings``. A worker must have the same version of Anvil and model digest.
     """
 
     batch = 64

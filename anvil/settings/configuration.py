@@ -255,8 +255,7 @@ def configure(
 def of_collection(config: Config, collection: Collection, origin: str = "the configuration") -> Config:
     """The configuration of one collection: that of the project, with the collection's own keys on top.
 
-    ``site`` of the project is for its own folder only. ``origin``: the name of the file in errors. Raises
-    :class:`ConfigError`.
+    ``site`` of the project is for its own folder only. ``origin``: for errors. Raises :class:`ConfigError`.
     """
     is_own_folder = collection.docs is not None and collection.docs == config.docs
     fetch = replace(_capability_table(config, "fetch"), attested_by=collection.attested_by)

@@ -187,7 +187,7 @@ _MARKER = re.compile(r"^[ >]*(?:(?:-|\d{1,9}\.) +)*(?:\[![A-Z]+\]|\[\^[^\]]+\]:|
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _EMPHASIS = re.compile(r"(?<!\\)(\*\*|~~|\*)(?=\S)(.*?\S)\1")
 _PLACEHOLDER = "\ufdd0"
-"""Stands for a code span while other marks are removed, because marks in code are text. No text has it."""
+"""Stands for a code span while other marks are removed, because marks in code are text. Unicode lacks it."""
 _LINK = re.compile(r"(?<!\\)(!?)\[((?:\\.|[^\[\]\\])*)\]\([^()\s]*\)")
 _TARGET = re.compile(r"\]\([^()\s]*\)")
 _HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)

@@ -52,8 +52,7 @@ _BLOCKS = EDGES | {"colgroup", "optgroup", "search"}
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
 _TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
 _TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content"})
-"""Classes of the tabs of Asciidoctor, pymdownx, Rspress and Writerside. In Writerside the label of a tab is its
-attribute ``data-title``."""
+"""Classes of the tabs of Asciidoctor, pymdownx, Rspress and Writerside. In Writerside ``data-title`` is the label."""
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """The signs around the number of a footnote: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")

@@ -18,8 +18,7 @@ from anvil.formats.data_formats import MAX_DEPTH, read_toml, read_yaml
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
 MAX_NODES = 10_000
-"""The limit for the values of a block. A value counts for each alias, because a few lines of YAML can stand for
-billions of values."""
+"""The limit for the values of a block. A value counts for each alias, as a few lines of YAML can stand for billions."""
 MAX_BITS = 2048
 """The limit for a whole number, of 617 digits. Python reads longer ones in hex, and writes at most 4,300 digits, or 640
 if so configured."""

@@ -35,8 +35,7 @@ _H1_SIGN = lazy_pattern(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))")
 
 
 def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
-    """Parse a Markdown page. ``text``: the decoded source, with or without a byte order mark. ``options``: have the
-    style of anchors.
+    """Parse a Markdown page. ``text``: the decoded source, with or without a byte order mark. ``options``: for anchors.
 
     Headings are the top-level headings of CommonMark. In quotes, list items, fences, indented code and HTML blocks
     there are none. Between blank lines inside ``<details>`` there are headings, as on GitHub."""
