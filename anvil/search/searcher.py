@@ -153,6 +153,7 @@ class Searcher:
         self.obstacle = semantic_obstacle(meta, provider)
         """Why queries cannot be compared with the vectors here, as a sentence; None if they can."""
         self.fits = confidence.fits_for(meta["embedding_model_digest"])
+        self._of_version: dict[str | None, Any] = {}  # version that a question wants -> what is searched first
 
     @cached_property
     def versions(self) -> Versions:
@@ -254,9 +255,17 @@ class Searcher:
 
     def _one_version(self, request: SearchRequest, want: Wanted) -> Any:
         """The selected chunks in one version of each page."""
+        is_whole = not request.file_filter and request.paths is None and request.language is None
+        if is_whole and want.version in self._of_version:
+            return self._of_version[want.version]
         left_out = page_variants.left_out(self.versions, want)
         paths = frozenset(path for id_, path in self.index.reader.paths() if id_ not in left_out)
-        return self.select(replace(request, paths=paths if request.paths is None else paths & frozenset(request.paths)))
+        if request.paths is not None:
+            paths &= frozenset(request.paths)
+        selection = self.select(replace(request, paths=paths))
+        if is_whole:
+            self._of_version[want.version] = selection
+        return selection
 
     def _texts_of(self, results: Sequence[RankedChunk]) -> Mapping[int, SearchedText]:
         return self.index.texts([result.row for result in results])
