@@ -35,7 +35,8 @@ LEAST_SHARE = 0.1
 """A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
 outside of all folders of versions is not the newest version."""
 _VERSIONED_DOCS = re.compile(r"((?:.*/)?)versioned_docs/version-([^/]+)/(.+)", re.S)
-_PUNCTUATION = ".,:;!?()[]\"'`"
+PUNCTUATION = ".,:;!?()[]\"'`"
+"""Characters around the name of a version in a question."""
 MIN_SHARED = 3
 """Pages that a folder of documents must have in common with another version to be a version: ``v2/index.md`` alone may
 say how to get to this version."""
@@ -157,15 +158,18 @@ def in_folder(path: str) -> tuple[str, str]:
 
 def wanted(versions: Versions, question: str) -> Wanted:
     """The version that a question names, if it names exactly one; else the newest."""
-    words = {word: word.lower().strip(_PUNCTUATION) for word in question.split()}
-    version_of = {
-        spelling: name for names in set(versions.around.values()) for name in names for spelling in spellings(name)
-    }
+    words = {word: word.lower().strip(PUNCTUATION) for word in question.split()}
+    version_of = names_by_spelling(versions)
     named = {version_of[word] for word in words.values() if word in version_of}
     if len(named) != 1:
         return Wanted(None, question)
     others = " ".join(word for word in question.split() if words[word] not in version_of)
     return Wanted(named.pop(), others or question)
+
+
+def names_by_spelling(versions: Versions) -> dict[str, str]:
+    """Word by which a question names a version -> the name of the version."""
+    return {spelling: name for names in set(versions.around.values()) for name in names for spelling in spellings(name)}
 
 
 def spellings(version: str) -> frozenset[str]:

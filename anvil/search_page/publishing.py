@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
 from anvil.search import confidence, page_variants, page_weights, ranking, searcher
 from anvil.search.candidates import MAX_PHRASE_ROWS, FileIndex
+from anvil.search.page_variants import Versions
 from anvil.system import safe_files
 from anvil.text import query
 from anvil.text.query import Stemmer
@@ -39,6 +40,7 @@ RULES = {
     "MAX_QUERY_CHARACTERS": query.MAX_QUERY_CHARACTERS,
     "MAX_PHRASE_ROWS": MAX_PHRASE_ROWS,
     "MAX_POSTINGS": ranking.MAX_POSTINGS,
+    "MAX_FILTERED_POSTINGS": ranking.MAX_FILTERED_POSTINGS,
     "MAX_WHOLE": ranking.MAX_WHOLE,
     "CANDIDATES": ranking.CANDIDATES,
     "FIELD_WEIGHTS": ranking.FIELD_WEIGHTS,
@@ -52,6 +54,8 @@ RULES = {
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
     "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
     "NEARLY": page_variants.NEWER_SHARE,
+    "OTHER_SHARE": page_variants.OTHER_SHARE,
+    "PUNCTUATION": page_variants.PUNCTUATION,
     "MATCHING": searcher.FIRST_SHARE,
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,
     "RESULTS": SearchRequest("default").top_k,
@@ -92,7 +96,8 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
 
 def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
     """The content of ``search.json``, without the address of the index file and of the site."""
-    index = FileIndex(reader)
+    index, versions = FileIndex(reader), page_variants.of_index(reader)
+    around = sorted(set(versions.around.values()))
     sha256, size = connection.sha256(reader.connection)
     return {
         "index": {
@@ -104,13 +109,22 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
         },
         "rules": RULES,
         "links": index.links is not None,
-        "pages": list(_pages(reader, index, addresses)),
+        "versions": page_variants.names_by_spelling(versions),
+        "around": around,
+        "pages": list(_pages(reader, index, addresses, versions, around)),
     }
 
 
-def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _pages(
+    reader: Reader,
+    index: FileIndex,
+    addresses: Mapping[str, str],
+    versions: Versions,
+    around: Sequence[tuple[str, ...]],
+) -> Iterator[dict[str, Any]]:
     """The values of each page, in order of the paths. Keys without a value are left out."""
-    links, factors, versions = index.links, index.page_factors, page_variants.of_index(reader)
+    links, factors = index.links, index.page_factors
+    translations = page_variants.translations(reader.paths())
     names = sorted({page.version for page in versions.pages.values()}, key=page_variants.newest)
     for document in reader.documents():
         id_, version = document.id, versions.pages.get(document.id)
@@ -133,6 +147,8 @@ def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> It
             "family": version.family if version else None,
             "version": version.version if version else None,
             "newest": names.index(version.version) if version else None,
+            "around": around.index(versions.around[version.family]) if version else None,
+            "translation": translations.get(id_),
         }
         yield {key: value for key, value in page.items() if value is not None}
 

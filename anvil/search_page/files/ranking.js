@@ -13,6 +13,8 @@ const [MIN_STEM, MAX_ENDING] = [4, 5]; // letters: for "configurat" the index ha
 const QUALIFIED = /^([A-Za-z_][\p{L}\p{N}_]*(?:\.[A-Za-z_][\p{L}\p{N}_]*)+)(?:\(\))?$/u; // such as asyncio.TaskGroup
 const sum = values => [...values].reduce((total, each) => total + each, 0);
 const round = value => Math.round(value * 1e6) / 1e6;
+/** The wanted version, or the first of `names` if it is not among them. */
+const among = (names, wanted) => (names.includes(wanted) ? wanted : names[0]);
 const idf = (frequency, total) => Math.log(1 + (total - frequency + 0.5) / (frequency + 0.5));
 
 export class Search {
@@ -30,6 +32,11 @@ export class Search {
     this.base = base;
     this.file = new IndexFile(new URL(data.index.file, base), data.index, ask);
     this.pages = new Map(data.pages.map((page, order) => [page.id, {...page, order, words: new Set(page.words?.split(' '))}]));
+    this.versions = new Map(Object.entries(data.versions));
+    this.families = new Map(); // family -> the names of its versions, the newest first
+    for (const {family, version} of data.pages.filter(page => page.family).sort((one, other) => other.newest - one.newest)) {
+      this.families.set(family, [...this.families.get(family) ?? [], version ?? '']);
+    }
   }
 
   /** Read the parts of the index that every question needs. */
@@ -46,19 +53,24 @@ export class Search {
   /** The best chunks for a question, best first, with the weights of its words and phrases. */
   async rank(question) {
     await this.open();
-    let found = await this.candidates(question);
+    const wanted = this.wanted(question);
+    const found = await this.candidates(wanted.words, wanted.version);
     const name = question.trim().replace(/^`+|`+$/g, '').match(QUALIFIED)?.[1];
-    if (!name || !found.results.length) return {...found, question};
-    if (await this.namedFirst(found.results, name)) return {...found, question, name};
-    const anchor = await this.anchorOf(found.results, name);
-    if (anchor !== name) {
-      const again = await this.candidates(anchor);
-      if (await this.namedFirst(again.results, anchor)) found = {...found, results: again.results};
-    }
-    return {...found, question, name: anchor};
+    if (name && found.results.length) Object.assign(found, await this.byName(found.results, name, wanted.version));
+    const isWeighed = !(found.isAboutRecords && wanted.version === null);
+    return {...found, results: this.oneTranslation(this.inVersion(found.results, wanted.version, isWeighed))};
   }
 
-  async candidates(question) {
+  /** The results for the name of an API, and the name or the anchor of this second name. */
+  async byName(results, name, version) {
+    if (await this.namedFirst(results, name)) return {results, name};
+    const anchor = await this.anchorOf(results, name);
+    if (anchor === name) return {results, name};
+    const again = await this.candidates(anchor, version);
+    return {results: (await this.namedFirst(again.results, anchor)) ? again.results : results, name: anchor};
+  }
+
+  async candidates(question, version) {
     const {rules} = this;
     const {terms, phrases} = parseQuestion(question, rules);
     const rowsOf = new Map();
@@ -73,11 +85,15 @@ export class Search {
       const rows = new Set([...rowsOf.get(text).keys()].slice(0, rules.MAX_PHRASE_ROWS));
       return {text, rows, weight: weight * idf(rows.size, this.total)};
     }).filter(({rows}) => rows.size);
-    const ids = await this.named(terms, weights, held, rowsOf);
+    const ids = new Set(await this.named(terms, weights, held, rowsOf));
+    if (this.families.size) {
+      const isChosen = row => this.isChosen(this.pageOf(row), version);
+      for (const row of await this.named(terms, weights, held, rowsOf, isChosen)) ids.add(row);
+    }
     const isAboutRecords = new RegExp(rules.ABOUT_RECORDS, 'i').test(question);
-    const results = await this.scored(ids, terms, weights, held, rowsOf, isAboutRecords);
+    const results = await this.scored([...ids], terms, weights, held, rowsOf, isAboutRecords);
     this.confidence(results, terms, weights, held);
-    return {results, weights, phrases};
+    return {results, weights, phrases, isAboutRecords};
   }
 
   /** Add words that begin with the last word, if few chunks have it: a reader may still be typing it. The most common one
@@ -120,28 +136,30 @@ export class Search {
   }
 
   /** The rows of candidates. In a small index these are all chunks with one of the words. Else they are the best by BM25
-   * for the rarest words, or for all words if the rarest give too few. */
-  async named(terms, weights, held, rowsOf) {
+   * for the rarest words, or for all words if the rarest give too few. `isSelected`: a filter of rows. */
+  async named(terms, weights, held, rowsOf, isSelected = null) {
     const {rules, file} = this;
     const size = key => rowsOf.get(terms.get(key).word).size;
     const keys = [...weights.keys()].sort((one, other) => size(one) - size(other) || (one < other ? -1 : 1));
     const texts = count => [...keys.slice(0, count).map(key => terms.get(key).word), ...held.map(({text}) => text)];
-    if (file.count <= rules.MAX_WHOLE) return [...new Set(texts().flatMap(text => [...rowsOf.get(text).keys()]))];
+    const all = new Set(texts().flatMap(text => [...rowsOf.get(text).keys()]).filter(row => isSelected?.(row) ?? true));
+    if ((isSelected ? all.size : file.count) <= rules.MAX_WHOLE) return [...all];
+    const limit = isSelected ? rules.MAX_FILTERED_POSTINGS : rules.MAX_POSTINGS;
     let affordable = 0;
-    for (let cost = 0; affordable < keys.length && (cost += size(keys[affordable])) <= rules.MAX_POSTINGS;) affordable += 1;
+    for (let cost = 0; affordable < keys.length && (cost += size(keys[affordable])) <= limit;) affordable += 1;
     let rows = [];
     for (const count of new Set([Math.min(Math.max(affordable, 1), keys.length), keys.length])) {
-      if (rows.length < rules.CANDIDATES) rows = await this.matching(texts(count), rowsOf);
+      if (rows.length < rules.CANDIDATES) rows = await this.matching(texts(count), rowsOf, all);
     }
     return rows;
   }
 
-  /** The best rows for some words and phrases, by the function bm25() of FTS5. */
-  async matching(texts, rowsOf) {
+  /** The best of the rows `all` for some words and phrases, by the function bm25() of FTS5. */
+  async matching(texts, rowsOf, all) {
     const {K1, B, FIELD_WEIGHTS: [title, heading, content, derived]} = this.rules;
     const weights = [content, heading, title, derived]; // in the order of the columns
     const total = this.file.count;
-    const rows = [...new Set(texts.flatMap(text => [...rowsOf.get(text).keys()]))];
+    const rows = [...new Set(texts.flatMap(text => [...rowsOf.get(text).keys()]))].filter(row => all.has(row));
     const lengths = await Promise.all(rows.map(row => this.file.length(row)));
     const scored = rows.map((row, at) => {
       const norm = K1 * (1 - B + (B * lengths[at]) / this.file.averageLength);
@@ -158,13 +176,19 @@ export class Search {
     return best.slice(0, this.rules.CANDIDATES).map(({row}) => row);
   }
 
+  /** The page of a chunk. */
+  pageOf(row) {
+    const page = this.pages.get(Math.floor(row / 2 ** this.rules.CHUNK_BITS));
+    if (!page) throw damaged();
+    return page;
+  }
+
   /** The candidates with their scores, the best first. A score is the weighted sum of BM25F, headings and links. */
   async scored(ids, terms, weights, held, rowsOf, isAboutRecords) {
     const {rules, file} = this;
     const whole = sum(weights.values()) || 1;
     const results = await Promise.all(ids.map(async id => {
-      const page = this.pages.get(Math.floor(id / 2 ** rules.CHUNK_BITS));
-      if (!page) throw damaged();
+      const page = this.pageOf(id);
       const length = await file.length(id);
       const found = new Map([...weights.keys()].map(key => [key, places(rowsOf.get(terms.get(key).word).get(id))]));
       const parts = text => counted(text?.split(' ') ?? []);
@@ -247,14 +271,74 @@ export class Search {
     return aliases.find(each => typeof each === 'string') ?? name;
   }
 
+  // --- versions and translations of a page: see anvil/search/page_variants.py
+
+  /** The version that a question names, if it names exactly one, else null; and the question without its name. */
+  wanted(question) {
+    const isEdge = letter => this.rules.PUNCTUATION.includes(letter);
+    const bare = word => {
+      let [first, last] = [0, word.length];
+      while (first < last && isEdge(word[first])) first += 1;
+      while (first < last && isEdge(word[last - 1])) last -= 1;
+      return word.slice(first, last).toLowerCase();
+    };
+    const all = question.split(/\s+/).filter(Boolean);
+    const named = new Set(all.map(word => this.versions.get(bare(word))).filter(name => name !== undefined));
+    if (named.size !== 1) return {version: null, words: question};
+    return {version: [...named][0], words: all.filter(word => !this.versions.has(bare(word))).join(' ') || question};
+  }
+
+  /** Whether a page is in the wanted version, or in the newest if it has no page in the wanted one. */
+  isChosen({family, version}, wanted) {
+    return !family || (version ?? '') === among(this.families.get(family), wanted);
+  }
+
+  /** The results with one version of each page. `isWeighed`: pages that the wanted version lacks lose some score. */
+  inVersion(results, wanted, isWeighed) {
+    if (!this.families.size) return results;
+    const best = new Map(); // family -> page -> its best score
+    for (const {page, score} of results) {
+      if (!page.family) continue;
+      if (!best.has(page.family)) best.set(page.family, new Map());
+      const scores = best.get(page.family);
+      scores.set(page, Math.max(score, scores.get(page) ?? score));
+    }
+    const kept = new Map();
+    for (const [family, scores] of best) {
+      const enough = this.rules.NEARLY * Math.max(...scores.values());
+      const preference = ([page, score]) =>
+        [page.version !== undefined && page.version === wanted ? 1 : 0, score >= enough ? 1 : 0, page.newest];
+      const better = (one, other) => {
+        const at = one.findIndex((each, place) => each !== other[place]);
+        return at >= 0 && one[at] > other[at];
+      };
+      kept.set(family, [...scores].reduce((one, other) => (better(preference(other), preference(one)) ? other : one))[0]);
+    }
+    const own = results.filter(({page}) => !page.family || kept.get(page.family) === page);
+    if (!isWeighed) return own;
+    for (const result of own) {
+      const names = result.page.family ? this.data.around[result.page.around] : [];
+      const isForeign = names.length && !this.families.get(result.page.family).includes(among(names, wanted));
+      if (isForeign) result.score = round(this.rules.OTHER_SHARE * result.score);
+    }
+    return own.sort((one, other) => other.score - one.score);
+  }
+
+  /** The results without other translations of a page. */
+  oneTranslation(results) {
+    const kept = new Map();
+    for (const {page} of results) if (page.translation && !kept.has(page.translation)) kept.set(page.translation, page);
+    return results.filter(({page}) => !page.translation || kept.get(page.translation) === page);
+  }
+
   // --- shown results
 
   /** The first results for a question, or with `isMore` up to MAX_RESULTS, and a note for readers. */
   async answer(question, isMore = false) {
     const {rules} = this;
     const found = await this.rank(question);
-    const shown = this.shown(found.results, question, rules.RESULTS);
-    const all = this.shown(found.results, question, rules.MAX_RESULTS);
+    const shown = this.shown(found.results, rules.RESULTS);
+    const all = this.shown(found.results, rules.MAX_RESULTS);
     const listed = isMore ? [...shown, ...all.filter(result => !shown.includes(result))] : shown;
     const results = await Promise.all(listed.map(async result => {
       const section = await this.section(result, found);
@@ -276,40 +360,13 @@ export class Search {
   }
 
   /** The best `count` results. Good results of other pages are chosen before further sections of the same page. */
-  shown(results, question, count) {
-    const likely = this.oneVersionEach(results, question);
+  shown(results, count) {
     const best = new Map();
-    const enough = this.rules.MATCHING * Math.max(0, ...likely.map(({score}) => score));
-    for (const result of likely) if (!best.has(result.page.id)) best.set(result.page.id, result);
+    const enough = this.rules.MATCHING * Math.max(0, ...results.map(({score}) => score));
+    for (const result of results) if (!best.has(result.page.id)) best.set(result.page.id, result);
     const first = [...best.values()].filter(({score}) => score >= enough);
-    const chosen = new Set([...first, ...likely.filter(result => !first.includes(result))].slice(0, count));
-    return likely.filter(result => chosen.has(result));
-  }
-
-  /** The results with one version of each page: see anvil/search/page_variants.py. */
-  oneVersionEach(results, question) {
-    const asked = new Set(question.toLowerCase().split(/\s+/));
-    const families = new Map();
-    for (const {page, score} of results) {
-      if (!page.family) continue;
-      if (!families.has(page.family)) families.set(page.family, new Map());
-      const scores = families.get(page.family);
-      scores.set(page, Math.max(score, scores.get(page) ?? score));
-    }
-    const kept = new Map();
-    for (const [family, scores] of families) {
-      const enough = this.rules.NEARLY * Math.max(...scores.values());
-      const rank = ([page, score]) => {
-        const version = page.version?.toLowerCase();
-        return [version && (asked.has(version) || asked.has(`v${version}`)) ? 1 : 0, score >= enough ? 1 : 0, page.newest];
-      };
-      const better = (one, other) => {
-        const at = one.findIndex((each, place) => each !== other[place]);
-        return at >= 0 && one[at] > other[at];
-      };
-      kept.set(family, [...scores].reduce((one, other) => (better(rank(other), rank(one)) ? other : one))[0]);
-    }
-    return results.filter(({page}) => !page.family || kept.get(page.family) === page);
+    const chosen = new Set([...first, ...results.filter(result => !first.includes(result))].slice(0, count));
+    return results.filter(result => chosen.has(result));
   }
 
   /** The sections in a chunk. */

@@ -54,7 +54,7 @@ const [questions, done] = arguments;
   for (const question of questions) {
     const found = await search.rank(question);
     const rows = [];
-    for (const result of search.shown(found.results, question, 5)) {
+    for (const result of search.shown(found.results, 5)) {
       const {heading, anchor} = await search.section(result, found);
       rows.push([result.page.path, heading, anchor, result.score, Math.round(result.confidence * 100) / 100]);
     }
@@ -161,6 +161,23 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = built(tmp_path_factory.mktemp("large") / "site", files)
     assert (site / INDEX).stat().st_size > 1_000_000
     return site
+
+
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose pages are in three versions and in three languages; the newest version lacks some pages."""
+    chance = random.Random(5)
+    files = {}
+    for version, pages in (("1.2", 40), ("2.0", 60), ("latest", 30)):
+        files[f"{version}/index.html"] = page(f"Start {version}", "<p>Begin.</p>")
+        for number in range(pages):
+            words = text(chance, 30)
+            files[f"{version}/page{number}/index.html"] = page(f"Page {number}", f"<p>{words} release notes</p>")
+    for number in range(20):
+        for language in ("", "de/", "fr/"):
+            title = f"{text(chance, 2)} {number}"
+            files[f"guide/{language}part{number}/index.html"] = page(title, f"<p>{text(chance, 40)}</p>")
+    return built(tmp_path_factory.mktemp("variants") / "site", files)
 
 
 def copied(site: Path, folder: Path) -> Path:
@@ -347,6 +364,10 @@ def questions(chance: random.Random) -> list[str]:
         "capstan",
         "capstan in 1.9",
         "capstan v1.10",
+        "dock cable in 1.2?",
+        "dock cable in (v2.0)",
+        "dock of 1.2 or 2.0",
+        "release notes of the ferry",
         "what was released",
         "設定",
         "Größe",
@@ -372,7 +393,7 @@ def row(hit: Hit) -> list[Any]:
     return [hit.metadata.file_path, hit.metadata.heading_path, hit.anchor, hit.score, hit.confidence]
 
 
-@pytest.mark.parametrize("name", ["large", "small"])
+@pytest.mark.parametrize("name", ["large", "small", "variants"])
 def test_results_are_those_of_a_search_by_words(
     name: str, visitor: Visitor, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
