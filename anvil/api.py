@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as AnyCollection
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @checks_arguments
-class Anvil(Queries):
+class Anvil(Queries, AbstractContextManager["Anvil"]):
     """One index, or several collections as one. All methods may be called from any thread. It is a context manager; if
     it is not closed, there is a ResourceWarning.
 
@@ -117,9 +117,6 @@ class Anvil(Queries):
             member.close()
         if self._provider is not None:
             self._provider.close()
-
-    def __enter__(self) -> Anvil:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -143,7 +143,7 @@ class Reply:
         return self.body(self._limits.small if limit is None else limit).decode("utf-8", "replace")
 
 
-class HttpClient:
+class HttpClient(contextlib.AbstractContextManager["HttpClient"]):
     """A client for one fetch; a context manager. ``authorization``: origin -> value of the header ``Authorization``."""
 
     def __init__(
@@ -176,9 +176,6 @@ class HttpClient:
                 "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is not the address of a proxy. Correct it."
             ) from None
         install_log_filter()
-
-    def __enter__(self) -> HttpClient:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
