@@ -34,6 +34,8 @@ ARCHIVES = frozenset({"archive", "archived", "archives", "old", "older", "previo
 LEAST_SHARE = 0.1
 """A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
 outside of all folders of versions is not the newest version."""
+NO_LANGUAGES = frozenset({"", "cs", "et", "hi", "id", "it", "ms", "sl", "ta", "te"})
+"""Names of languages that are also words of software, such as C#, ids and milliseconds. They count beside others."""
 _VERSIONED_DOCS = re.compile(r"((?:.*/)?)versioned_docs/version-([^/]+)/(.+)", re.S)
 PUNCTUATION = ".,:;!?()[]\"'`"
 """Characters around the name of a version in a question."""
@@ -281,16 +283,24 @@ def _preference(path: str, wanted: str | None) -> tuple[bool, tuple[bool, Any]]:
 def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
     """The translated pages: document id -> its path without the language, which its translations have too.
 
-    A language is a folder, as in ``docs/de/a.md``, or before the ending, as in ``a.de.md``. It has three or more pages
-    in common with another language or with pages that name none.
+    A language is a folder, as in ``docs/de/a.md``, or before the ending, as in ``a.de.md``. It has three or more pages,
+    and half of its own, in common with another language or with pages that name none.
     """
     members: dict[str, dict[str, int]] = defaultdict(dict)  # path without the language -> language -> document
     for id_, path in paths:
         language, rest = _without_language(path)
         members[rest][language] = id_
     shared = Counter(language for pages in members.values() if len(pages) > 1 for language in pages)
-    languages = {language for language, count in shared.items() if count >= MIN_SHARED}
-    if not languages - {"", "cs"}:  # cs alone is C# beside other programming languages
+    sizes = Counter(language for pages in members.values() for language in pages if language)
+    largest = (
+        max(sizes, key=sizes.__getitem__) if len(sizes) > 1 else ""
+    )  # others may lag behind it, or behind pages without
+    languages = {
+        language
+        for language, count in shared.items()
+        if count >= MIN_SHARED and (language in ("", largest) or 2 * count >= sizes[language])
+    }
+    if languages <= NO_LANGUAGES:
         return {}
     kept = {rest: [id_ for name, id_ in pages.items() if name in languages] for rest, pages in members.items()}
     return {id_: rest for rest, pages in kept.items() if len(pages) > 1 for id_ in pages}

@@ -161,6 +161,9 @@ def test_translations_are_named_by_folders_or_endings() -> None:
     for paths in (
         [f"{folder}/{name}.md" for folder in ("cs", "java", "go") for name in names],  # C# beside other languages
         [f"{folder}/{name}.md" for folder in ("en", "de") for name in names[:2]],  # too few
+        [f"users/{folder}{name}.md" for folder in ("", "id/") for name in names],  # the API of one user
+        [f"{folder}{name}.md" for folder in ("", "es/") for name in names]
+        + [f"es/{n}.md" for n in "klmn"],  # a product
         [f"{folder}/{folder}{name}.md" for folder in ("en", "de") for name in names],  # other names
     ):
         assert not translations(enumerate(paths)), paths
