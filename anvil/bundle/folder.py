@@ -89,7 +89,7 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
     for path in sorted({*bundle.files, *own}):
         wanted = bundle.files.get(path)
         try:
-            digest = _digest_of(out / path)
+            digest = safe_files.digest(out / path)
         except (OSError, BuildError) as error:
             kept[path] = safe_files.reason(error).rstrip(".")
             continue
@@ -162,11 +162,6 @@ def _ensure_plain_folders(out: Path, paths: set[str]) -> None:
             if not stat.S_ISDIR(mode):
                 kind = "a link" if stat.S_ISLNK(mode) else "not a folder"
                 raise BuildError(f"{out / folder} is {kind}, so nothing is written there. Remove it, and try again.")
-
-
-def _digest_of(path: Path) -> str | None:
-    """The digest of a file; None without one. Raises :class:`BuildError` if it is not regular, and :class:`OSError`."""
-    return None if safe_files.regular_file(path) is None else safe_files.sha256(path, safe_files.opener)
 
 
 def _digest(data: bytes) -> str:

@@ -180,10 +180,7 @@ class _Files:
             self._inside[above] = Path(real).is_relative_to(self._root)
         if not self._inside[above]:
             raise BuildError(f"{self._folder / above} is a link that leads out of {self._folder}.")
-        file = self._folder / path
-        if safe_files.regular_file(file) is None:
-            return None
-        return safe_files.sha256(file, safe_files.opener)
+        return safe_files.digest(self._folder / path)
 
     def _write_waiting(self) -> None:
         if not self._waiting:

@@ -74,13 +74,18 @@ def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def sha256(path: Path, opener: Callable[[str, int], int] | None = None) -> str:
-    """The SHA-256 of a file of any size, hex. ``opener``: see :func:`open`."""
-    return hashed(path, hashlib.sha256(), opener)
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file of any size, hex."""
+    return hashed(path, hashlib.sha256())
+
+
+def digest(path: Path) -> str | None:
+    """The SHA-256 of the regular file at ``path``, hex; None if there is nothing. Raises as :func:`regular_file`."""
+    return None if regular_file(path) is None else hashed(path, hashlib.sha256(), opener)
 
 
 def hashed(path: Path, whole: hashlib._Hash, opener: Callable[[str, int], int] | None = None) -> str:
-    """Add a file of any size to the hash ``whole``. Returns the hex digest."""
+    """Add a file of any size to the hash ``whole``. Returns the hex digest. ``opener``: see :func:`open`."""
     with open(path, "rb", opener=opener) as file:
         while block := file.read(1 << 20):
             whole.update(block)
