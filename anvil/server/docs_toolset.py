@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anvil
 from anvil._version import __version__
 from anvil.api import Anvil, open_project
-from anvil.queries import answer
-from anvil.requests import MAX_RESULTS, MODES, TOP_K, SearchRequest
+from anvil.requests import MAX_RESULTS, MODES, TOP_K
 from anvil.server.settings import ServeOptions
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress, address
@@ -54,7 +53,7 @@ _FILE_PATH = Parameter("file_path", "As in search_docs or list_pages.", required
 
 
 def _search(opened: Anvil, arguments: dict[str, Any], *, more_chars: int = 0, logs: bool = False) -> SearchResult:
-    result = answer(opened, SearchRequest(**arguments, more_chars=more_chars)).result
+    result = opened.search(**arguments, more_chars=more_chars)
     if logs:
         from anvil.doc_tests import question_log
 
