@@ -15,6 +15,7 @@ from anvil.formats.version_names import LANGUAGE_NAME, VERSION_NAMES, VERSION_NU
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, version_and_language
 from anvil.search.ranking import SCORE_DIGITS, RankedChunk
+from anvil.text.query import AROUND
 from anvil.values import PAGE_ENDING
 
 NEWER_SHARE = 0.8
@@ -37,8 +38,6 @@ outside of all folders of versions is not the newest version."""
 NO_LANGUAGES = frozenset({"", "cs", "et", "hi", "id", "it", "ms", "sl", "ta", "te"})
 """Names of languages that are also words of software, such as C#, ids and milliseconds. They count beside others."""
 _VERSIONED_DOCS = re.compile(r"((?:.*/)?)versioned_docs/version-([^/]+)/(.+)", re.S)
-PUNCTUATION = ".,:;!?()[]\"'`"
-"""Characters around the name of a version in a question."""
 MIN_SHARED = 3
 """Pages that a folder of documents must have in common with another version to be a version: ``v2/index.md`` alone may
 say how to get to this version."""
@@ -115,7 +114,7 @@ def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
 
 
 def _newest_first(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(names, key=lambda name: newest(name or None), reverse=True))
+    return tuple(sorted(names, key=lambda name: (newest(name or None), name), reverse=True))
 
 
 def of_index(index: IndexReader) -> Versions:
@@ -160,7 +159,7 @@ def in_folder(path: str) -> tuple[str, str]:
 
 def wanted(versions: Versions, question: str) -> Wanted:
     """The version that a question names, if it names exactly one; else the newest."""
-    words = {word: word.lower().strip(PUNCTUATION) for word in question.split()}
+    words = {word: word.lower().strip(AROUND) for word in question.split()}
     version_of = names_by_spelling(versions)
     named = {version_of[word] for word in words.values() if word in version_of}
     if len(named) != 1:
@@ -171,7 +170,8 @@ def wanted(versions: Versions, question: str) -> Wanted:
 
 def names_by_spelling(versions: Versions) -> dict[str, str]:
     """Word by which a question names a version -> the name of the version."""
-    return {spelling: name for names in set(versions.around.values()) for name in names for spelling in spellings(name)}
+    names = dict.fromkeys(name for around in versions.around.values() for name in around)
+    return {spelling: name for name in names for spelling in sorted(spellings(name))}
 
 
 def spellings(version: str) -> frozenset[str]:

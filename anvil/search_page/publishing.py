@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.resources
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,9 @@ RULES = {
     "LINK_WEIGHT": ranking.LINK_WEIGHT,
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
     "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
-    "NEARLY": page_variants.NEWER_SHARE,
+    "NEWER_SHARE": page_variants.NEWER_SHARE,
     "OTHER_SHARE": page_variants.OTHER_SHARE,
-    "PUNCTUATION": page_variants.PUNCTUATION,
-    "MATCHING": searcher.FIRST_SHARE,
+    "FIRST_SHARE": searcher.FIRST_SHARE,
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,
     "RESULTS": SearchRequest("default").top_k,
     "MAX_RESULTS": MAX_RESULTS,
@@ -97,9 +97,8 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
 def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
     """The content of ``search.json``, without the address of the index file and of the site."""
     index, versions = FileIndex(reader), page_variants.of_index(reader)
-    around = sorted(set(versions.around.values()))
     sha256, size = connection.sha256(reader.connection)
-    return {
+    data = {
         "index": {
             "sha256": sha256,
             "size": size,
@@ -109,23 +108,43 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
         },
         "rules": RULES,
         "links": index.links is not None,
-        "versions": page_variants.names_by_spelling(versions),
-        "around": around,
-        "pages": list(_pages(reader, index, addresses, versions, around)),
+        "pages": list(_pages(reader, index, addresses, versions)),
     }
+    further = {"versions": _versions(versions), "translations": _translations(reader)}
+    return data | {key: value for key, value in further.items() if value}
+
+
+def _translations(reader: Reader) -> list[list[int]]:
+    """The ids of the translations of each page that has some."""
+    originals: dict[str, list[int]] = defaultdict(list)
+    for id_, path in sorted(page_variants.translations(reader.paths()).items()):
+        originals[path].append(id_)
+    return list(originals.values())
+
+
+def _versions(versions: Versions) -> dict[str, Any]:
+    """What the scripts need to choose one version of each page; empty if no page has several.
+
+    - ``around``: the names of all versions of a documentation or component, the newest first.
+    - ``families``: for each page that has versions, their names, the newest first, and the number in ``around``.
+    - ``spellings``: a version in a question -> its name.
+    """
+    if not versions.pages:
+        return {}
+    around = list(dict.fromkeys(versions.around.values()))
+    families = [(names, around.index(versions.around[family])) for family, names in versions.families.items()]
+    return {"around": around, "families": families, "spellings": page_variants.names_by_spelling(versions)}
 
 
 def _pages(
-    reader: Reader,
-    index: FileIndex,
-    addresses: Mapping[str, str],
-    versions: Versions,
-    around: Sequence[tuple[str, ...]],
+    reader: Reader, index: FileIndex, addresses: Mapping[str, str], versions: Versions
 ) -> Iterator[dict[str, Any]]:
-    """The values of each page, in order of the paths. Keys without a value are left out."""
+    """The values of each page, in order of the paths. Keys without a value are left out.
+
+    ``family``: the number in ``families`` of :func:`_versions`.
+    """
     links, factors = index.links, index.page_factors
-    translations = page_variants.translations(reader.paths())
-    names = sorted({page.version for page in versions.pages.values()}, key=page_variants.newest)
+    family_numbers = {family: number for number, family in enumerate(versions.families)}
     for document in reader.documents():
         id_, version = document.id, versions.pages.get(document.id)
         texts = reader.searched_text(reader.chunk_rows(id_))
@@ -144,11 +163,9 @@ def _pages(
                 if (parts := parts_of_compounds(text.heading_path, index.stem))
             }
             or None,
-            "family": version.family if version else None,
+            "family": family_numbers[version.family] if version else None,
             "version": version.version if version else None,
-            "newest": names.index(version.version) if version else None,
-            "around": around.index(versions.around[version.family]) if version else None,
-            "translation": translations.get(id_),
+            "chunks": len(texts) if version else None,
         }
         yield {key: value for key, value in page.items() if value is not None}
 

@@ -58,7 +58,8 @@ _QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
 _QUALIFIED = lazy_pattern(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
 _CODE_NAME = lazy_pattern(r"(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`")
 _ENDING = lazy_pattern(r"\.\w+$")
-_AROUND = "`'\",;:!?()[]{}<>*."
+AROUND = "`'\",;:!?()[]{}<>*."
+"""Punctuation around a word."""
 
 Stem = Callable[[str], Sequence[str]]
 """A function from a word to its tokens in the keyword index."""
@@ -169,7 +170,7 @@ def parse_query(text: str, stem: Stem) -> Query:
             _add_word(query, stop_words, word, stem)
         for function, quoted in _CODE_NAME.findall(run):  # at() and `with` are no stop words
             _add(query, function or quoted, 1.0, stem)
-        core = run.strip(_AROUND)
+        core = run.strip(AROUND)
         joined = words(core)
         # Words without a space between them are one name, except in an address, and in CJK, which has no spaces.
         if 1 < len(joined) <= 8 and "://" not in core and not _RUN.search(core):

@@ -48,7 +48,13 @@ def test_the_newest_is_what_most_readers_want() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "kept"), [("how do I start it", [1]), ("how do I start it in 1.2", [2]), ("start it in v1.10?", [3])]
+    ("question", "kept"),
+    [
+        ("how do I start it", [1]),
+        ("how do I start it in 1.2", [2]),
+        ("start it in v1.10?", [3]),
+        ("**1.2** start", [2]),
+    ],
 )
 def test_one_version_of_a_page_stays(question: str, kept: list[int]) -> None:
     scores = {2: 0.8, 1: 0.79, 3: 0.78}

@@ -72,7 +72,7 @@ def test_what_the_scripts_need_of_the_pages(site: Path) -> None:
     changes = pages["CHANGELOG/index.html"]
     assert (changes["factor"], changes["record_factor"]) == (0.7, 1.0)
     assert list(changes["heading_parts"].values()) == ["us deep link us deep link"]
-    assert "words" not in changes and "family" not in changes
+    assert not {"words", "family", "chunks"} & changes.keys() and not {"versions", "translations"} & data.keys()
     assert data["rules"]["FIELD_WEIGHTS"] == list(ranking.FIELD_WEIGHTS)
 
 
@@ -83,9 +83,26 @@ def test_a_site_of_several_versions(tmp_path: Path) -> None:
     site = html_sites.write(tmp_path / "site", versions)
     with anvil.open(site=site, provider="none") as opened:
         opened.index()
-    pages = json.loads(published(site)[1][publishing.DATA])["pages"]
-    assert {page["version"]: page["newest"] for page in pages} == {"1.9": 0, "1.10": 1, "latest": 2}
-    assert len({page["family"] for page in pages}) == 1
+    data = json.loads(published(site)[1][publishing.DATA])
+    assert {(page["version"], page["family"], page["chunks"]) for page in data["pages"]} == {
+        (name, 0, 1) for name in ("1.9", "1.10", "latest")
+    }
+    names = ["latest", "1.10", "1.9"]
+    assert data["versions"]["around"] == [names] and data["versions"]["families"] == [[names, 0]]
+    assert data["versions"]["spellings"] == {"1.9": "1.9", "v1.9": "1.9", "1.10": "1.10", "v1.10": "1.10"}
+
+
+def test_a_site_of_several_languages(tmp_path: Path) -> None:
+    texts = {f"{folder}{name}/index.html": f"{folder}{name}" for folder in ("", "de/") for name in "abc"}
+    site = html_sites.write(
+        tmp_path / "site", {path: html_sites.page("Start", f"<p>Of {text}.</p>") for path, text in texts.items()}
+    )
+    with anvil.open(site=site, provider="none") as opened:
+        opened.index()
+    data = json.loads(published(site)[1][publishing.DATA])
+    path_of = {page["id"]: page["path"].removesuffix("/index.html") for page in data["pages"]}
+    translations = sorted(sorted(path_of[id_] for id_ in ids) for ids in data["translations"])
+    assert translations == [["a", "de/a"], ["b", "de/b"], ["c", "de/c"]]
 
 
 def test_an_index_outside_of_the_site_is_an_error(site: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 
 import {excerpt} from './excerpt.js';
 import {damaged, IndexFile, positions, Problem} from './index-file.js';
-import {counted, derivedWords, folded, headingCounts, isCjk, parseQuestion, token, tokens, words} from './words.js';
+import {counted, derivedWords, folded, headingCounts, isCjk, parseQuestion, stripped, token, tokens, words} from './words.js';
 
 const SEPARATOR = ' > ';
 const MIN_BEGUN = 3; // letters that a word must have to be completed
@@ -13,8 +13,7 @@ const [MIN_STEM, MAX_ENDING] = [4, 5]; // letters: for "configurat" the index ha
 const QUALIFIED = /^([A-Za-z_][\p{L}\p{N}_]*(?:\.[A-Za-z_][\p{L}\p{N}_]*)+)(?:\(\))?$/u; // such as asyncio.TaskGroup
 const sum = values => [...values].reduce((total, each) => total + each, 0);
 const round = value => Math.round(value * 1e6) / 1e6;
-/** The wanted version, or the first of `names` if it is not among them. */
-const among = (names, wanted) => (names.includes(wanted) ? wanted : names[0]);
+const among = (names, version) => (names.includes(version) ? version : names[0]); // of names with the newest first
 const idf = (frequency, total) => Math.log(1 + (total - frequency + 0.5) / (frequency + 0.5));
 
 export class Search {
@@ -31,12 +30,12 @@ export class Search {
     this.rules = data.rules;
     this.base = base;
     this.file = new IndexFile(new URL(data.index.file, base), data.index, ask);
-    this.pages = new Map(data.pages.map((page, order) => [page.id, {...page, order, words: new Set(page.words?.split(' '))}]));
-    this.versions = new Map(Object.entries(data.versions));
-    this.families = new Map(); // family -> the names of its versions, the newest first
-    for (const {family, version} of data.pages.filter(page => page.family).sort((one, other) => other.newest - one.newest)) {
-      this.families.set(family, [...this.families.get(family) ?? [], version ?? '']);
-    }
+    const {around, families = [], spellings = {}} = data.versions ?? {};
+    const known = families.map(([names, number]) => ({names, around: around[number]}));
+    this.spellings = new Map(Object.entries(spellings));
+    this.translations = new Map(data.translations?.flatMap(ids => ids.map(id => [id, ids]))); // page -> all its translations
+    this.pages = new Map(data.pages.map((page, order) => [page.id, {
+      ...page, order, words: new Set(page.words?.split(' ')), version: page.version ?? '', family: known[page.family]}]));
   }
 
   /** Read the parts of the index that every question needs. */
@@ -53,24 +52,21 @@ export class Search {
   /** The best chunks for a question, best first, with the weights of its words and phrases. */
   async rank(question) {
     await this.open();
-    const wanted = this.wanted(question);
-    const found = await this.candidates(wanted.words, wanted.version);
-    const name = question.trim().replace(/^`+|`+$/g, '').match(QUALIFIED)?.[1];
-    if (name && found.results.length) Object.assign(found, await this.byName(found.results, name, wanted.version));
-    const isWeighed = !(found.isAboutRecords && wanted.version === null);
-    return {...found, results: this.oneTranslation(this.inVersion(found.results, wanted.version, isWeighed))};
+    const {version, others} = this.wanted(question), leftOut = this.leftOut(version);
+    const found = await this.candidates(others, leftOut);
+    let {results} = found, name = question.trim().replace(/^`+|`+$/g, '').match(QUALIFIED)?.[1];
+    if (name && results.length && !await this.namedFirst(results, name)) {
+      const anchor = await this.anchorOf(results, name);
+      const again = anchor === name ? [] : (await this.candidates(anchor, leftOut)).results;
+      if (again.length && await this.namedFirst(again, anchor)) results = again;
+      name = anchor;
+    }
+    results = this.oneTranslation(this.inVersion(results, version, found.isAboutRecords));
+    return {...found, results, name};
   }
 
-  /** The results for the name of an API, and the name or the anchor of this second name. */
-  async byName(results, name, version) {
-    if (await this.namedFirst(results, name)) return {results, name};
-    const anchor = await this.anchorOf(results, name);
-    if (anchor === name) return {results, name};
-    const again = await this.candidates(anchor, version);
-    return {results: (await this.namedFirst(again.results, anchor)) ? again.results : results, name: anchor};
-  }
-
-  async candidates(question, version) {
+  /** `leftOut`: the pages that have no candidates of their own. */
+  async candidates(question, leftOut) {
     const {rules} = this;
     const {terms, phrases} = parseQuestion(question, rules);
     const rowsOf = new Map();
@@ -85,13 +81,12 @@ export class Search {
       const rows = new Set([...rowsOf.get(text).keys()].slice(0, rules.MAX_PHRASE_ROWS));
       return {text, rows, weight: weight * idf(rows.size, this.total)};
     }).filter(({rows}) => rows.size);
-    const ids = new Set(await this.named(terms, weights, held, rowsOf));
-    if (this.families.size) {
-      const isChosen = row => this.isChosen(this.pageOf(row), version);
-      for (const row of await this.named(terms, weights, held, rowsOf, isChosen)) ids.add(row);
-    }
+    // With 25 versions, the best chunks are 25 copies of one. So one version of each page has candidates of its own.
+    const selections = leftOut.size ? [leftOut, new Map()] : [leftOut];
+    const rows = await Promise.all(selections.map(each => this.named(terms, weights, held, rowsOf, each)));
+    const ids = [...new Set(rows.flat())];
     const isAboutRecords = new RegExp(rules.ABOUT_RECORDS, 'i').test(question);
-    const results = await this.scored([...ids], terms, weights, held, rowsOf, isAboutRecords);
+    const results = await this.scored(ids, terms, weights, held, rowsOf, isAboutRecords);
     this.confidence(results, terms, weights, held);
     return {results, weights, phrases, isAboutRecords};
   }
@@ -135,31 +130,36 @@ export class Search {
     return found;
   }
 
-  /** The rows of candidates. In a small index these are all chunks with one of the words. Else they are the best by BM25
-   * for the rarest words, or for all words if the rarest give too few. `isSelected`: a filter of rows. */
-  async named(terms, weights, held, rowsOf, isSelected = null) {
-    const {rules, file} = this;
+  /** The rows of candidates in pages that are not left out. If these have few chunks, they are all chunks with one of the
+   * words. Else they are the best by BM25 for the rarest words, or for all words if the rarest give too few. */
+  async named(terms, weights, held, rowsOf, leftOut) {
+    const {rules} = this, count = this.file.count - sum(leftOut.values());
     const size = key => rowsOf.get(terms.get(key).word).size;
     const keys = [...weights.keys()].sort((one, other) => size(one) - size(other) || (one < other ? -1 : 1));
-    const texts = count => [...keys.slice(0, count).map(key => terms.get(key).word), ...held.map(({text}) => text)];
-    const all = new Set(texts().flatMap(text => [...rowsOf.get(text).keys()]).filter(row => isSelected?.(row) ?? true));
-    if ((isSelected ? all.size : file.count) <= rules.MAX_WHOLE) return [...all];
-    const limit = isSelected ? rules.MAX_FILTERED_POSTINGS : rules.MAX_POSTINGS;
+    const texts = most => [...keys.slice(0, most).map(key => terms.get(key).word), ...held.map(({text}) => text)];
+    const rowsWith = each => [...new Set(each.flatMap(text => [...rowsOf.get(text).keys()]))]
+      .filter(row => !leftOut.has(this.pageOf(row)));
+    if (count <= rules.MAX_WHOLE) return rowsWith(texts());
+    const limit = leftOut.size ? rules.MAX_FILTERED_POSTINGS : rules.MAX_POSTINGS;
     let affordable = 0;
     for (let cost = 0; affordable < keys.length && (cost += size(keys[affordable])) <= limit;) affordable += 1;
     let rows = [];
-    for (const count of new Set([Math.min(Math.max(affordable, 1), keys.length), keys.length])) {
-      if (rows.length < rules.CANDIDATES) rows = await this.matching(texts(count), rowsOf, all);
+    for (const used of new Set([Math.min(Math.max(affordable, 1), keys.length), keys.length])) {
+      if (rows.length < rules.CANDIDATES) rows = await this.matching(rowsWith(texts(used)), texts(used), rowsOf);
     }
     return rows;
   }
 
-  /** The best of the rows `all` for some words and phrases, by the function bm25() of FTS5. */
-  async matching(texts, rowsOf, all) {
+  /** The number of the page of a chunk. */
+  pageOf(row) {
+    return Math.floor(row / 2 ** this.rules.CHUNK_BITS);
+  }
+
+  /** The best of `rows` for some words and phrases, by the function bm25() of FTS5. */
+  async matching(rows, texts, rowsOf) {
     const {K1, B, FIELD_WEIGHTS: [title, heading, content, derived]} = this.rules;
     const weights = [content, heading, title, derived]; // in the order of the columns
     const total = this.file.count;
-    const rows = [...new Set(texts.flatMap(text => [...rowsOf.get(text).keys()]))].filter(row => all.has(row));
     const lengths = await Promise.all(rows.map(row => this.file.length(row)));
     const scored = rows.map((row, at) => {
       const norm = K1 * (1 - B + (B * lengths[at]) / this.file.averageLength);
@@ -176,19 +176,13 @@ export class Search {
     return best.slice(0, this.rules.CANDIDATES).map(({row}) => row);
   }
 
-  /** The page of a chunk. */
-  pageOf(row) {
-    const page = this.pages.get(Math.floor(row / 2 ** this.rules.CHUNK_BITS));
-    if (!page) throw damaged();
-    return page;
-  }
-
   /** The candidates with their scores, the best first. A score is the weighted sum of BM25F, headings and links. */
   async scored(ids, terms, weights, held, rowsOf, isAboutRecords) {
     const {rules, file} = this;
     const whole = sum(weights.values()) || 1;
     const results = await Promise.all(ids.map(async id => {
-      const page = this.pageOf(id);
+      const page = this.pages.get(this.pageOf(id));
+      if (!page) throw damaged();
       const length = await file.length(id);
       const found = new Map([...weights.keys()].map(key => [key, places(rowsOf.get(terms.get(key).word).get(id))]));
       const parts = text => counted(text?.split(' ') ?? []);
@@ -273,62 +267,45 @@ export class Search {
 
   // --- versions and translations of a page: see anvil/search/page_variants.py
 
-  /** The version that a question names, if it names exactly one, else null; and the question without its name. */
+  /** The version that a question names, if it names exactly one, and its other words. */
   wanted(question) {
-    const isEdge = letter => this.rules.PUNCTUATION.includes(letter);
-    const bare = word => {
-      let [first, last] = [0, word.length];
-      while (first < last && isEdge(word[first])) first += 1;
-      while (first < last && isEdge(word[last - 1])) last -= 1;
-      return word.slice(first, last).toLowerCase();
-    };
-    const all = question.split(/\s+/).filter(Boolean);
-    const named = new Set(all.map(word => this.versions.get(bare(word))).filter(name => name !== undefined));
-    if (named.size !== 1) return {version: null, words: question};
-    return {version: [...named][0], words: all.filter(word => !this.versions.has(bare(word))).join(' ') || question};
+    const all = question.split(/\s+/).filter(Boolean), versionOf = word => this.spellings.get(stripped(word.toLowerCase()));
+    const named = [...new Set(all.map(versionOf).filter(Boolean))];
+    if (named.length !== 1) return {others: question};
+    return {version: named[0], others: all.filter(word => !versionOf(word)).join(' ') || question};
   }
 
-  /** Whether a page is in the wanted version, or in the newest if it has no page in the wanted one. */
-  isChosen({family, version}, wanted) {
-    return !family || (version ?? '') === among(this.families.get(family), wanted);
+  /** Page of which another version is searched first -> the number of its chunks. */
+  leftOut(version) {
+    const pages = [...this.pages.values()].filter(page => page.family && page.version !== among(page.family.names, version));
+    return new Map(pages.map(({id, chunks}) => [id, chunks]));
   }
 
-  /** The results with one version of each page. `isWeighed`: pages that the wanted version lacks lose some score. */
-  inVersion(results, wanted, isWeighed) {
-    if (!this.families.size) return results;
-    const best = new Map(); // family -> page -> its best score
-    for (const {page, score} of results) {
-      if (!page.family) continue;
-      if (!best.has(page.family)) best.set(page.family, new Map());
-      const scores = best.get(page.family);
-      scores.set(page, Math.max(score, scores.get(page) ?? score));
-    }
-    const kept = new Map();
-    for (const [family, scores] of best) {
-      const enough = this.rules.NEARLY * Math.max(...scores.values());
-      const preference = ([page, score]) =>
-        [page.version !== undefined && page.version === wanted ? 1 : 0, score >= enough ? 1 : 0, page.newest];
-      const better = (one, other) => {
-        const at = one.findIndex((each, place) => each !== other[place]);
-        return at >= 0 && one[at] > other[at];
-      };
-      kept.set(family, [...scores].reduce((one, other) => (better(preference(other), preference(one)) ? other : one))[0]);
+  /** The results with one version of each page. A page that the wanted version lacks loses a share of its score. */
+  inVersion(results, version, isAboutRecords) {
+    const best = new Map(), kept = new Map(); // page or family -> its best score; family -> the page that stays
+    for (const {page, score} of results) for (const each of [page, page.family]) if (!best.has(each)) best.set(each, score);
+    const preference = page => 2 * (page.version === version)
+      + (best.get(page) >= this.rules.NEWER_SHARE * best.get(page.family))
+      - page.family.names.indexOf(page.version) / page.family.names.length;
+    for (const {page} of results) {
+      const other = kept.get(page.family);
+      if (page.family && (!other || preference(page) > preference(other))) kept.set(page.family, page);
     }
     const own = results.filter(({page}) => !page.family || kept.get(page.family) === page);
-    if (!isWeighed) return own;
+    if (isAboutRecords && version === undefined) return own;
     for (const result of own) {
-      const names = result.page.family ? this.data.around[result.page.around] : [];
-      const isForeign = names.length && !this.families.get(result.page.family).includes(among(names, wanted));
-      if (isForeign) result.score = round(this.rules.OTHER_SHARE * result.score);
+      const {names = [], around = []} = result.page.family ?? {};
+      if (around.length && !names.includes(among(around, version))) result.score = round(this.rules.OTHER_SHARE * result.score);
     }
     return own.sort((one, other) => other.score - one.score);
   }
 
-  /** The results without other translations of a page. */
+  /** The results without other translations of a page: the best one stays. */
   oneTranslation(results) {
-    const kept = new Map();
-    for (const {page} of results) if (page.translation && !kept.has(page.translation)) kept.set(page.translation, page);
-    return results.filter(({page}) => !page.translation || kept.get(page.translation) === page);
+    const kept = new Map(), of = ({id}) => this.translations.get(id) ?? id; // translations -> the best of them
+    for (const {page} of results) if (!kept.has(of(page))) kept.set(of(page), page);
+    return results.filter(({page}) => kept.get(of(page)) === page);
   }
 
   // --- shown results
@@ -362,7 +339,7 @@ export class Search {
   /** The best `count` results. Good results of other pages are chosen before further sections of the same page. */
   shown(results, count) {
     const best = new Map();
-    const enough = this.rules.MATCHING * Math.max(0, ...results.map(({score}) => score));
+    const enough = this.rules.FIRST_SHARE * Math.max(0, ...results.map(({score}) => score));
     for (const result of results) if (!best.has(result.page.id)) best.set(result.page.id, result);
     const first = [...best.values()].filter(({score}) => score >= enough);
     const chosen = new Set([...first, ...results.filter(result => !first.includes(result))].slice(0, count));

@@ -16,6 +16,14 @@ const bytes = new TextEncoder();
 export const words = text => text.match(WORD) ?? [];
 export const isCjk = token => IS_CJK.test(token);
 
+/** A word without punctuation around it. */
+export function stripped(word) {
+  let [first, last] = [0, word.length];
+  while (first < last && AROUND.includes(word[first])) first += 1;
+  while (first < last && AROUND.includes(word[last - 1])) last -= 1;
+  return word.slice(first, last);
+}
+
 /** The parts of a compound word, such as `optimize` and `Deps` for `optimizeDeps`; empty for other words. */
 export function compoundParts(word) {
   const parts = /^[\x00-\x7f]*$/.test(word) ? word.match(CAMEL) ?? [] : [];
@@ -173,10 +181,7 @@ export function parseQuestion(text, rules) {
     for (const [, called, marked] of run.matchAll(/(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`/g)) {
       add(terms, called ?? marked, 1); // at() and `with` are names, not stop words
     }
-    let [first, last] = [0, run.length];
-    while (first < last && AROUND.includes(run[first])) first += 1;
-    while (first < last && AROUND.includes(run[last - 1])) last -= 1;
-    const core = run.slice(first, last), joined = words(core);
+    const core = stripped(run), joined = words(core);
     if (joined.length > 1 && joined.length <= 8 && !core.includes('://') && !core.match(RUN)) {
       const phrase = joined.join(' ');
       if (!phrases.has(phrase)) phrases.set(phrase, rules.PHRASE_WEIGHT / runs.length);

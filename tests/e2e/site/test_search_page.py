@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.results import Hit
 from tests.conftest import write as write_files
 from tests.e2e.site.test_sphinx import PAGES as SPHINX_PAGES
 from tests.e2e.site.test_sphinx import build as sphinx_build
@@ -25,6 +24,7 @@ from tests.support.html_sites import page, write
 from tests.support.in_process import complaint, program
 from tests.support.playground import Visitor
 from tests.support.programs import ROOT
+from tests.support.search_page_answers import ANSWERS, assert_same, by_words
 
 NONE = ("--provider", "none")
 INDEX = "anvil/index.db"
@@ -44,24 +44,14 @@ return {
     marks: [...each.querySelectorAll('mark')].map(mark => mark.textContent)})),
 };
 """
-ASK = """
+ASK = f"""
 const [questions, done] = arguments;
-(async () => {
-  const {Search} = await import('/anvil/search/ranking.js');
+const answers = {ANSWERS.strip()};
+(async () => {{
+  const {{Search}} = await import('/anvil/search/ranking.js');
   const address = new URL('/anvil/search/search.json', location);
-  const search = await Search.of(await fetch(address), address);
-  const answers = [];
-  for (const question of questions) {
-    const found = await search.rank(question);
-    const rows = [];
-    for (const result of search.shown(found.results, 5)) {
-      const {heading, anchor} = await search.section(result, found);
-      rows.push([result.page.path, heading, anchor, result.score, Math.round(result.confidence * 100) / 100]);
-    }
-    answers.push(rows);
-  }
-  return answers;
-})().then(done, error => done(`${error} ${error.stack}`));
+  return answers(await Search.of(await fetch(address), address), questions);
+}})().then(done, error => done(`${{error}} ${{error.stack}}`));
 """
 EXCERPTS = """
 const [texts, wanted, done] = arguments;
@@ -389,10 +379,6 @@ def questions(chance: random.Random) -> list[str]:
     ]
 
 
-def row(hit: Hit) -> list[Any]:
-    return [hit.metadata.file_path, hit.metadata.heading_path, hit.anchor, hit.score, hit.confidence]
-
-
 @pytest.mark.parametrize("name", ["large", "small", "variants"])
 def test_results_are_those_of_a_search_by_words(
     name: str, visitor: Visitor, tmp_path: Path, request: pytest.FixtureRequest
@@ -400,14 +386,11 @@ def test_results_are_those_of_a_search_by_words(
     site: Path = request.getfixturevalue(name)
     asked = questions(random.Random(3))
     with anvil.open(site=site, provider="none") as opened:
-        expected = [list(map(row, opened.search(question, mode="keyword").results)) for question in asked]
+        expected = by_words(opened, asked)
     with hosted(copied(site, tmp_path), RANGES) as address:
         visitor.go(f"{address}anvil/search/")
         answers = visitor.driver.execute_async_script(ASK, asked)
-    for question, answer, wanted in zip(asked, answers, expected, strict=True):
-        assert [each[:3] for each in answer] == [each[:3] for each in wanted], question
-        for own, other in zip(answer, wanted, strict=True):
-            assert own[3:] == pytest.approx(other[3:], abs=0.01), question
+    assert_same(asked, answers, expected)
 
 
 TYPED = {
