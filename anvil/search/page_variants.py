@@ -31,12 +31,10 @@ OTHER_SHARE = 0.8
 more, older pages go before those of the newest version; with less, a page that only an older version has is found less
 often (``benchmarks/versioned_docs.py``)."""
 ARCHIVES = frozenset({"archive", "archived", "archives", "old", "older", "previous", "versions"})
-"""Folders at the top that have folders of versions in them."""
+"""Folders at the top that may have folders of versions in them."""
 LEAST_SHARE = 0.1
 """A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
 outside of all folders of versions is not the newest version."""
-NO_LANGUAGES = frozenset({"", "cs", "et", "hi", "id", "it", "ms", "sl", "ta", "te"})
-"""Names of languages that are also words of software, such as C#, ids and milliseconds. They count beside others."""
 _VERSIONED_DOCS = re.compile(r"((?:.*/)?)versioned_docs/version-([^/]+)/(.+)", re.S)
 MIN_SHARED = 3
 """Pages that a folder of documents must have in common with another version to be a version: ``v2/index.md`` alone may
@@ -71,14 +69,15 @@ NO_VERSIONS = Versions({}, {}, {})
 
 
 class Wanted(NamedTuple):
-    """The version that a question is about; None for the newest. ``words``: the question without the version's name."""
+    """The versions that a question names; none for the newest. ``words``: the question without the name of its only
+    version."""
 
-    version: str | None
+    versions: frozenset[str]
     words: str
 
     def among(self, names: Sequence[str]) -> str:
-        """The wanted one of the ``names`` of versions, which are newest first; the newest if it is not among them."""
-        return self.version if self.version is not None and self.version in names else names[0]
+        """The newest wanted one of the ``names`` of versions, which are newest first; the newest if none is wanted."""
+        return next((name for name in names if name in self.versions), names[0])
 
 
 def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
@@ -152,20 +151,41 @@ def in_folder(path: str) -> tuple[str, str]:
         before, version, rest = docusaurus.groups()
         return f"{before}docs/{version}/{rest}", version
     top, _, below = path.partition("/")
-    if top.lower() in ARCHIVES:
-        path = below
-    return path, path.partition("/")[0] if "/" in path else ""
+    if top.lower() in ARCHIVES and "/" in below:
+        archived = below.partition("/")[0]
+        if VERSION_NUMBER.fullmatch(archived) or archived.lower() in VERSION_NAMES:
+            return below, archived
+    return path, top if below else ""
+
+
+def among(versions: Versions, pages: Collection[int]) -> Versions:
+    """The versions of some pages only: a filter may leave out the newest one."""
+    kept = {id_: page for id_, page in versions.pages.items() if id_ in pages}
+    families: dict[str, set[str]] = defaultdict(set)
+    around: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for family, version in kept.values():
+        families[family].add(version or "")
+        around[versions.around[family]].add(version or "")
+
+    def part(names: tuple[str, ...], kept_names: Collection[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name in kept_names)
+
+    return Versions(
+        kept,
+        {family: part(versions.families[family], names) for family, names in families.items()},
+        {family: part(versions.around[family], around[versions.around[family]]) for family in families},
+    )
 
 
 def wanted(versions: Versions, question: str) -> Wanted:
-    """The version that a question names, if it names exactly one; else the newest."""
+    """The versions that a question names. With two of them, as in "from v1 to v2", their names stay in the words."""
     words = {word: word.lower().strip(AROUND) for word in question.split()}
     version_of = names_by_spelling(versions)
-    named = {version_of[word] for word in words.values() if word in version_of}
+    named = frozenset(version_of[word] for word in words.values() if word in version_of)
     if len(named) != 1:
-        return Wanted(None, question)
+        return Wanted(named, question)
     others = " ".join(word for word in question.split() if words[word] not in version_of)
-    return Wanted(named.pop(), others or question)
+    return Wanted(named, others or question)
 
 
 def names_by_spelling(versions: Versions) -> dict[str, str]:
@@ -201,11 +221,12 @@ def left_out(versions: Versions, want: Wanted) -> frozenset[int]:
 
 
 def is_foreign(versions: Versions, want: Wanted, page: int) -> bool:
-    """Whether a page is not in the wanted version of the documentation that it belongs to."""
+    """Whether a page is in no wanted version of the documentation that it belongs to."""
     if page not in versions.pages:
         return False
     family = versions.pages[page].family
-    return bool(versions.around[family]) and want.among(versions.around[family]) not in versions.families[family]
+    around = versions.around[family]
+    return bool(around) and (want.versions.intersection(around) or {around[0]}).isdisjoint(versions.families[family])
 
 
 def in_version(
@@ -226,7 +247,7 @@ def in_version(
     def preference(page: int) -> tuple[bool, bool, object]:
         family, version = versions.pages[page]
         is_near = best[family][page] >= NEWER_SHARE * max(best[family].values())
-        return version is not None and version == want.version, is_near, newest(version)
+        return version in want.versions, is_near, newest(version)
 
     kept = {max(scores, key=preference) for scores in best.values()}
     own = [result for result in results if (page := result.row >> CHUNK_BITS) not in versions.pages or page in kept]
@@ -251,15 +272,26 @@ def others(versions: Versions, page: int) -> tuple[str, ...]:
     return tuple(name for name in versions.families[versioned.family] if name and name != versioned.version)
 
 
+NO_LANGUAGE = "", ""
+_ENDINGS = "*"
+"""In place of a folder, for languages before the endings of files."""
+OTHER_MEANINGS = frozenset({"ca", "cs", "et", "hi", "id", "it", "ms", "sl", "ta", "te"})
+"""Names of languages that are also words of software, such as certificate authorities, C#, ids, integration tests and
+milliseconds. They count beside other languages."""
+
+
 # --- translations and copies ------------------------------------------------------------------------------------------
 
 
 def without_copies(
-    results: Sequence[RankedChunk], texts: Mapping[int, SearchedText], path_of: Callable[[int], str], wanted: str | None
+    results: Sequence[RankedChunk],
+    texts: Mapping[int, SearchedText],
+    path_of: Callable[[int], str],
+    wanted: Collection[str],
 ) -> list[RankedChunk]:
     """The results without copies: the same text below the same headings in another page.
 
-    The copy in the wanted version stays, else that in the newest, by the folders of its path. Of equal versions the
+    The copy in a wanted version stays, else that in the newest, by the folders of its path. Of equal versions the
     best result stays. ``path_of``: the path of a row.
     """
     copies: dict[tuple[str, str, str], list[RankedChunk]] = defaultdict(list)
@@ -273,54 +305,59 @@ def without_copies(
     ]
 
 
-def _preference(path: str, wanted: str | None) -> tuple[bool, tuple[bool, Any]]:
-    """The sort key of the version in a path, highest for the wanted one, then without one."""
+def _preference(path: str, wanted: Collection[str]) -> tuple[bool, tuple[bool, Any]]:
+    """The sort key of the version in a path, highest for a wanted one, then without one."""
     names = [name.removeprefix("version-") for name in path.split("/")[:-1]]
     version = next((name for name in reversed(names) if VERSION_NUMBER.fullmatch(name)), None)
-    return version is not None and version == wanted, newest(version)
+    return version in wanted, newest(version)
 
 
 def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
     """The translated pages: document id -> its path without the language, which its translations have too.
 
     A language is a folder, as in ``docs/de/a.md``, or before the ending, as in ``a.de.md``. It has three or more pages,
-    and half of its own, in common with another language or with pages that name none.
+    and half of its pages, in common with languages beside it or with pages that name none.
     """
-    members: dict[str, dict[str, int]] = defaultdict(dict)  # path without the language -> language -> document
+    members: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)  # path without the language -> place -> document
     for id_, path in paths:
-        language, rest = _without_language(path)
-        members[rest][language] = id_
-    shared = Counter(language for pages in members.values() if len(pages) > 1 for language in pages)
-    sizes = Counter(language for pages in members.values() for language in pages if language)
-    largest = (
-        max(sizes, key=sizes.__getitem__) if len(sizes) > 1 else ""
-    )  # others may lag behind it, or behind pages without
-    languages = {
-        language
-        for language, count in shared.items()
-        if count >= MIN_SHARED and (language in ("", largest) or 2 * count >= sizes[language])
-    }
-    if languages <= NO_LANGUAGES:
-        return {}
-    kept = {rest: [id_ for name, id_ in pages.items() if name in languages] for rest, pages in members.items()}
+        place, rest = _without_language(path)
+        members[rest][place] = id_
+    pages_of = Counter(place for pages in members.values() for place in pages)
+    shared = Counter(place for pages in members.values() if len(pages) > 1 for place in pages)
+    beside: dict[str, set[str]] = defaultdict(set)  # folder -> the languages in it
+    for around, language in pages_of.keys() - {NO_LANGUAGE}:
+        beside[around].add(language)
+
+    def is_language(place: tuple[str, str]) -> bool:
+        around = place[0]
+        # Others may lag behind the largest language of a folder.
+        is_largest = len(beside[around]) > 1 and pages_of[place] == max(pages_of[around, own] for own in beside[around])
+        return shared[place] >= MIN_SHARED and (is_largest or 2 * shared[place] >= pages_of[place])
+
+    places = {place for place in shared if place != NO_LANGUAGE and is_language(place)}
+    languages = {around: {own for other, own in places if other == around} for around, _ in places}
+    places = {place for place in places if not languages[place[0]] <= OTHER_MEANINGS} | {NO_LANGUAGE}
+    kept = {rest: [id_ for place, id_ in pages.items() if place in places] for rest, pages in members.items()}
     return {id_: rest for rest, pages in kept.items() if len(pages) > 1 for id_ in pages}
 
 
-def _without_language(path: str) -> tuple[str, str]:
-    """The language in a path, empty without one, and the path without it."""
+def _without_language(path: str) -> tuple[tuple[str, str], str]:
+    """The folder around the language in a path and the language, or :data:`NO_LANGUAGE`; and the path without it."""
     *folders, name = path.split("/")
     for number, folder in enumerate(folders):
         if LANGUAGE_NAME.fullmatch(folder):
-            return folder.lower(), "/".join([*folders[:number], *folders[number + 1 :], name])
+            around = "/".join(folders[:number])
+            return (around, folder.lower()), "/".join([*folders[:number], *folders[number + 1 :], name])
     stem, dot, ending = name.rpartition(".")
     start, _, language = stem.rpartition(".")
     if start and LANGUAGE_NAME.fullmatch(language):
-        return language.lower(), "/".join([*folders, start + dot + ending])
-    return "", path
+        return (_ENDINGS, language.lower()), "/".join([*folders, start + dot + ending])
+    return NO_LANGUAGE, path
 
 
 def one_translation(results: Sequence[RankedChunk], translated: Mapping[int, str]) -> list[RankedChunk]:
-    """The results without other translations of a page: the best one stays, which is in the question's language."""
+    """The results without other translations of a page. The best one stays: most often that in the question's
+    language."""
     kept: dict[str, int] = {}
     pages = ((result, result.row >> CHUNK_BITS) for result in results)
     return [

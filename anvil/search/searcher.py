@@ -47,6 +47,10 @@ from anvil.wording import shown as quoted
 
 NEAREST_CHUNKS = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
+MANY_CANDIDATES = 200
+"""Candidates by words, and as many by vectors, if versions, translations and copies leave too few of ``CANDIDATES``."""
+MAX_CACHED_SELECTIONS = 8
+"""Selections of one version of each page that are cached. With 20,000 pages, making one takes 30 ms."""
 FIRST_SHARE = 0.35
 """Share of the best score from which on a page comes before the further sections of better pages."""
 MAX_NAMED_PAGES = 8
@@ -150,10 +154,10 @@ class Searcher:
         self.index = index
         self.provider = uncached(provider)  # its cache is for documents
         meta = index.reader.meta()
+        self._one_version_cache: dict[tuple[Any, ...], Any] = {}
         self.obstacle = semantic_obstacle(meta, provider)
         """Why queries cannot be compared with the vectors here, as a sentence; None if they can."""
         self.fits = confidence.fits_for(meta["embedding_model_digest"])
-        self._of_version: dict[str | None, Any] = {}  # version that a question wants -> what is searched first
 
     @cached_property
     def versions(self) -> Versions:
@@ -200,10 +204,11 @@ class Searcher:
         query, mode = request.query, request.mode
         if mode == "semantic" and self.obstacle:
             raise ConfigError(self.obstacle)
-        selection, want = self.select(request), self._wanted_version(request)
+        selection, versions = self.select(request), self._selected_versions(request)
         total = self.index.count(selection)
+        want = page_variants.wanted(versions, query) if versions.pages else None
         # With 25 versions, the best chunks are 25 copies of one. So one version of each page has candidates of its own.
-        selections = [selection] if want is None else [self._one_version(request, want), selection]
+        selections = [selection] if want is None else [self._one_version(request, versions, want), selection]
         weights = ranking.query_weights(self.index, query if want is None else want.words)
         vector: NDArray[np.float32] | None = None
         failure: str | None = None
@@ -220,51 +225,87 @@ class Searcher:
             )
             if question is not None and question.unread:  # such a cosine is no evidence
                 results = [r._replace(evidence=r.evidence._replace(cosine=None, page=None)) for r in results]
+            results = self._without_variants(results, versions, want, mode, is_weighed=False)
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
-            results = ranking.rank(self.index, weights, vector, selections, CANDIDATES)
-            name = lexicon.qualified_name(query)
-            if name is not None and results:
-                results, is_found = self._exact_anchor_first(results, name)
-                anchor = name if is_found else self._anchor_of(name, results)
-                if anchor != name:
-                    anchor_weights = ranking.query_weights(self.index, anchor)
-                    again = ranking.rank(self.index, anchor_weights, vector, selections, CANDIDATES)
-                    again, is_found = self._exact_anchor_first(again, anchor)
-                    results = again if is_found else results
-            elif mode == "hybrid":  # not in the mode "keyword": the search page, which must rank alike, has no texts
-                results = result_texts.without_bare_sections(results, self._texts_of(results))
+            for count in (CANDIDATES, MANY_CANDIDATES):
+                ranked, is_exact = self._ranked(query, weights, vector, selections, count, mode)
+                is_on_changes = page_weights.asks_for_records(query) and (want is None or len(want.versions) != 1)
+                is_weighed = not is_exact and not is_on_changes
+                results = self._without_variants(ranked, versions, want, mode, is_weighed=is_weighed)
+                pages = {result.row >> CHUNK_BITS for result in results}
+                is_full = len(results) == len(ranked) or len(pages) >= request.top_k or total <= ranking.MAX_WHOLE
+                if is_full or mode != "hybrid":  # the search page reads no more candidates
+                    break
+        return Candidates(results, total, weights, vector, failure)
+
+    def _ranked(
+        self,
+        query: str,
+        weights: QueryWeights,
+        vector: NDArray[np.float32] | None,
+        selections: Sequence[Any],
+        count: int,
+        mode: str,
+    ) -> tuple[list[RankedChunk], bool]:
+        """The results of :func:`ranking.rank`, and whether the first one is the section that a query names."""
+        results = ranking.rank(self.index, weights, vector, selections, count)
+        name = lexicon.qualified_name(query)
+        if name is not None and results:
+            results, is_found = self._exact_anchor_first(results, name)
+            anchor = name if is_found else self._anchor_of(name, results)
+            if anchor != name:
+                anchor_weights = ranking.query_weights(self.index, anchor)
+                again = ranking.rank(self.index, anchor_weights, vector, selections, count)
+                again, is_found = self._exact_anchor_first(again, anchor)
+                results = again if is_found else results
+            return results, is_found
+        if mode == "hybrid":  # not in the mode "keyword": the search page, which must rank alike, has no texts
+            results = result_texts.without_bare_sections(results, self._texts_of(results))
+        return results, False
+
+    def _without_variants(
+        self, results: list[RankedChunk], versions: Versions, want: Wanted | None, mode: str, *, is_weighed: bool
+    ) -> list[RankedChunk]:
+        """The results with one version, one translation and, in hybrid mode, one copy of each page."""
         if want is not None:
-            is_weighed = mode != "semantic" and not (want.version is None and page_weights.asks_for_records(query))
-            results = page_variants.in_version(results, self.versions, want, is_weighed=is_weighed)
+            results = page_variants.in_version(results, versions, want, is_weighed=is_weighed)
         if self.translations:
             results = page_variants.one_translation(results, self.translations)
         if mode == "hybrid":
             texts = self._texts_of(results)
             if len({texts[result.row][:3] for result in results}) < len(results):
-                version = None if want is None else want.version
-                results = page_variants.without_copies(results, texts, self._path_of, version)
-        return Candidates(results, total, weights, vector, failure)
+                wanted = frozenset[str]() if want is None else want.versions
+                results = page_variants.without_copies(results, texts, self._path_of, wanted)
+        return results
 
-    def _wanted_version(self, request: SearchRequest) -> Wanted | None:
-        """The version that a question is about. None if no page has several versions, or if the request chooses one."""
+    def _selected_versions(self, request: SearchRequest) -> Versions:
+        """The versions of the pages that a request is about; none if it chooses one."""
         if request.version is not None or not self.versions.pages:
-            return None
-        return page_variants.wanted(self.versions, request.query)
+            return page_variants.NO_VERSIONS
+        if request.file_filter is None and request.paths is None:
+            return self.versions
+        is_selected = patterns.selects(request.file_filter) if request.file_filter else None
+        pages = {
+            id_
+            for id_, path in self.index.reader.paths()
+            if (request.paths is None or path in request.paths) and (is_selected is None or is_selected(path))
+        }
+        return page_variants.among(self.versions, pages)
 
-    def _one_version(self, request: SearchRequest, want: Wanted) -> Any:
+    def _one_version(self, request: SearchRequest, versions: Versions, want: Wanted) -> Any:
         """The selected chunks in one version of each page."""
-        is_whole = not request.file_filter and request.paths is None and request.language is None
-        if is_whole and want.version in self._of_version:
-            return self._of_version[want.version]
-        left_out = page_variants.left_out(self.versions, want)
+        key = request.file_filter, request.language, want.versions
+        if request.paths is None and key in self._one_version_cache:
+            return self._one_version_cache[key]
+        left_out = page_variants.left_out(versions, want)
         paths = frozenset(path for id_, path in self.index.reader.paths() if id_ not in left_out)
         if request.paths is not None:
-            paths &= frozenset(request.paths)
-        selection = self.select(replace(request, paths=paths))
-        if is_whole:
-            self._of_version[want.version] = selection
+            return self.select(replace(request, paths=paths & frozenset(request.paths)))
+        if len(self._one_version_cache) >= MAX_CACHED_SELECTIONS:
+            self._one_version_cache.clear()
+        selection = self._one_version_cache[key] = self.select(replace(request, paths=paths))
         return selection
 
     def _texts_of(self, results: Sequence[RankedChunk]) -> Mapping[int, SearchedText]:

@@ -46,8 +46,7 @@ def search(searchers: Sequence[Searcher], request: SearchRequest, question: Quer
 
     All indexes are asked how promising they are, and only some are searched: a question to 20 collections costs little
     more than one to five. Of equal results, the one of the first index comes first. Indexes with vectors of another
-    model
-    are searched by words, and not at all in the mode ``semantic``; the caller has the notes on that. Raises
+    model are searched by words, and not at all in the mode ``semantic``; the caller has the notes on that. Raises
     :class:`ConfigError` for this mode if no index has vectors of the model.
     """
     if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):

@@ -13,6 +13,7 @@ from anvil.search.confidence import MatchEvidence
 from anvil.search.page_variants import (
     Versions,
     Wanted,
+    in_folder,
     in_version,
     is_foreign,
     left_out,
@@ -64,12 +65,12 @@ def test_one_version_of_a_page_stays(question: str, kept: list[int]) -> None:
 
 def test_an_older_version_stays_that_answers_better() -> None:
     scores = {2: 0.8, 1: 0.5}
-    assert kept_pages(scores, versions(PAGES), Wanted(None, "x")) == [2]
+    assert kept_pages(scores, versions(PAGES), Wanted(frozenset(), "x")) == [2]
 
 
 def test_pages_without_other_versions_are_left_alone() -> None:
     found = versions([(1, "a/index.html", None), (2, "1.2/b/index.html", "1.2"), (3, "c.html", None)])
-    assert not found.pages and kept_pages({3: 1.0, 1: 1.0}, found, Wanted(None, "x")) == [3, 1]
+    assert not found.pages and kept_pages({3: 1.0, 1: 1.0}, found, Wanted(frozenset(), "x")) == [3, 1]
     assert others(found, 1) == ()
 
 
@@ -100,14 +101,15 @@ def test_two_pages_of_one_version_that_look_alike_are_no_versions() -> None:
 
 def test_a_version_with_a_number_is_named_by_its_number() -> None:
     found = of_folder(folder_of("v1.2.x/", "18.0/", "next/", "latest/"))
-    for question, version in (
-        ("queues in v1.2?", "v1.2.x"),
-        ("1.2.x queues", "v1.2.x"),
-        ("queues (18.0)", "18.0"),
-        ("the next page of 18 results", None),
-        ("from 1.2 to 18.0", None),  # two of them: about both
+    for question, named in (
+        ("queues in v1.2?", {"v1.2.x"}),
+        ("1.2.x queues", {"v1.2.x"}),
+        ("queues (18.0)", {"18.0"}),
+        ("the next page of 18 results", set()),
+        ("from 1.2 to 18.0", {"v1.2.x", "18.0"}),
     ):
-        assert wanted(found, question).version == version, question
+        assert wanted(found, question).versions == named, question
+    assert wanted(found, "from 1.2 to 18.0").words == "from 1.2 to 18.0"
     assert wanted(found, "queues in v1.2?").words == "queues in" and wanted(found, "v1.2").words == "v1.2"
 
 
@@ -135,6 +137,44 @@ def test_versions_in_a_folder_of_archives_are_versions() -> None:
     }
 
 
+def test_a_folder_of_archives_without_versions_is_a_folder() -> None:
+    found = of_folder([*folder_of("", "v2/", "archive/"), (9, "old/v1/p0.md")])
+    assert found.families["p0"] == ("", "v2") and not any(page in found.pages for page in (6, 7, 8))
+    assert in_folder("archive/p0.md") == ("archive/p0.md", "archive")
+    assert in_folder("old/v1/p0.md") == ("v1/p0.md", "v1") and in_folder("p0.md") == ("p0.md", "")
+
+
+def test_of_two_versions_in_a_question_the_newer_one_stays() -> None:
+    pages = [*enumerate(f"v{version}/{name}.md" for version in (1, 2, 3) for name in "abc"), (9, "v1/old.md")]
+    found = of_folder(pages)
+    want = wanted(found, "a in v1 or v2")
+    assert left_out(found, want) == {0, 1, 2, 6, 7, 8} and kept_pages({6: 0.8, 3: 0.7, 0: 0.7}, found, want) == [3]
+    assert not is_foreign(found, want, 9) and is_foreign(found, wanted(found, "a in v2"), 9)
+
+
+def test_a_filter_for_an_older_version_lowers_none_of_its_pages(tmp_path: Path) -> None:
+    pages = {f"v{version}/{name}.md": f"# {name}\n\nThe {name} page.\n" for version in (1, 2) for name in "abc"}
+    docs = write(tmp_path / "docs", {**pages, "v1/login.md": "# Login\n\nLog in with a token.\n"})
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        question = "log in with a token"
+        filtered, chosen = opened.search(question, file_filter="v1/**"), opened.search(question, version="v1")
+        best = [found.results[0] for found in (filtered, chosen, opened.search(question))]
+        assert {hit.metadata.file_path for hit in best} == {"v1/login.md"}
+        assert best[0].score == best[1].score > best[2].score
+
+
+def test_the_section_that_a_name_means_is_first_in_an_older_version_too(tmp_path: Path) -> None:
+    pages = {
+        f"v{version}/{name}.md": f"# {name}\n\nWithout `acme.Queue.pop`, {name} takes from acme.Queue by pop.\n"
+        for version in (1, 2)
+        for name in ("worker", "store", "mailbox")
+    }
+    docs = write(tmp_path / "docs", {**pages, "v1/api.md": "# API\n\n## pop {#acme.Queue.pop}\n\nTakes one.\n"})
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        found = [hit.metadata.file_path for hit in opened.search("acme.Queue.pop").results]
+        assert found[0] == "v1/api.md" and "v2/worker.md" in found
+
+
 def test_versions_of_docusaurus_are_those_of_the_folder_beside_them() -> None:
     pages = ["docs/a.md", "docs/b.md", "docs/c.md", *(f"versioned_docs/version-1.0/{name}.md" for name in "abc")]
     found = of_folder(enumerate(pages))
@@ -155,6 +195,21 @@ def test_copies_of_a_text_take_one_place(tmp_path: Path) -> None:
         assert found == ["en/v1.0/lease.md"]
 
 
+def test_copies_in_many_folders_leave_room_for_five_pages(tmp_path: Path) -> None:
+    docs = write(
+        tmp_path / "docs",
+        {
+            f"en/v{version}/{name}.md": f"# {name}\n\nThe {name} of jobs and how long jobs wait.{' Longer.' * number}\n"
+            + "".join(f"\n## {part} of {name}\n\nPart {part} is about other things.\n" for part in "abc")
+            for version in range(1, 41)
+            for number, name in enumerate(("queue", "store", "mailbox", "worker", "lease", "retry"))
+        },
+    )
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        found = [hit.metadata.file_path for hit in opened.search("how long jobs wait").results]
+        assert len({path.rpartition("/")[2] for path in found}) == 5
+
+
 def test_translations_are_named_by_folders_or_endings() -> None:
     names = ("a", "b", "c")
     for paths in (
@@ -171,6 +226,11 @@ def test_translations_are_named_by_folders_or_endings() -> None:
         [f"{folder}{name}.md" for folder in ("", "es/") for name in names]
         + [f"es/{n}.md" for n in "klmn"],  # a product
         [f"{folder}/{folder}{name}.md" for folder in ("en", "de") for name in names],  # other names
+        [f"users/{folder}{name}.md" for folder in ("", "id/") for name in names],  # the page of one user
+        [f"{name}/{folder}README.md" for folder in ("", "it/", "es/") for name in names],  # one page of each folder
+        [
+            f"{folder}{name}.md" for folder, names in (("", "abc"), ("es/", "abcdefg")) for name in names
+        ],  # Elasticsearch
     ):
         assert not translations(enumerate(paths)), paths
 

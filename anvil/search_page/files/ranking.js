@@ -13,7 +13,7 @@ const [MIN_STEM, MAX_ENDING] = [4, 5]; // letters: for "configurat" the index ha
 const QUALIFIED = /^([A-Za-z_][\p{L}\p{N}_]*(?:\.[A-Za-z_][\p{L}\p{N}_]*)+)(?:\(\))?$/u; // such as asyncio.TaskGroup
 const sum = values => [...values].reduce((total, each) => total + each, 0);
 const round = value => Math.round(value * 1e6) / 1e6;
-const among = (names, version) => (names.includes(version) ? version : names[0]); // of names with the newest first
+const among = (names, wanted) => names.find(name => wanted.has(name)) ?? names[0]; // of names with the newest first
 const idf = (frequency, total) => Math.log(1 + (total - frequency + 0.5) / (frequency + 0.5));
 
 export class Search {
@@ -52,16 +52,19 @@ export class Search {
   /** The best chunks for a question, best first, with the weights of its words and phrases. */
   async rank(question) {
     await this.open();
-    const {version, others} = this.wanted(question), leftOut = this.leftOut(version);
+    const {versions, others} = this.wanted(question), leftOut = this.leftOut(versions);
     const found = await this.candidates(others, leftOut);
     let {results} = found, name = question.trim().replace(/^`+|`+$/g, '').match(QUALIFIED)?.[1];
-    if (name && results.length && !await this.namedFirst(results, name)) {
+    let isExact = Boolean(name && results.length) && await this.namedFirst(results, name);
+    if (name && results.length && !isExact) {
       const anchor = await this.anchorOf(results, name);
       const again = anchor === name ? [] : (await this.candidates(anchor, leftOut)).results;
-      if (again.length && await this.namedFirst(again, anchor)) results = again;
+      isExact = again.length > 0 && await this.namedFirst(again, anchor);
+      if (isExact) results = again;
       name = anchor;
     }
-    results = this.oneTranslation(this.inVersion(results, version, found.isAboutRecords));
+    const isWeighed = !isExact && !(found.isAboutRecords && versions.size !== 1);
+    results = this.oneTranslation(this.inVersion(results, versions, isWeighed));
     return {...found, results, name};
   }
 
@@ -267,25 +270,26 @@ export class Search {
 
   // --- versions and translations of a page: see anvil/search/page_variants.py
 
-  /** The version that a question names, if it names exactly one, and its other words. */
+  /** The versions that a question names; and its words, without the name of the only version. */
   wanted(question) {
     const all = question.split(/\s+/).filter(Boolean), versionOf = word => this.spellings.get(stripped(word.toLowerCase()));
-    const named = [...new Set(all.map(versionOf).filter(Boolean))];
-    if (named.length !== 1) return {others: question};
-    return {version: named[0], others: all.filter(word => !versionOf(word)).join(' ') || question};
+    const versions = new Set(all.map(versionOf).filter(Boolean));
+    if (versions.size !== 1) return {versions, others: question};
+    return {versions, others: all.filter(word => !versionOf(word)).join(' ') || question};
   }
 
   /** Page of which another version is searched first -> the number of its chunks. */
-  leftOut(version) {
-    const pages = [...this.pages.values()].filter(page => page.family && page.version !== among(page.family.names, version));
+  leftOut(wanted) {
+    const pages = [...this.pages.values()].filter(page => page.family && page.version !== among(page.family.names, wanted));
     return new Map(pages.map(({id, chunks}) => [id, chunks]));
   }
 
-  /** The results with one version of each page. A page that the wanted version lacks loses a share of its score. */
-  inVersion(results, version, isAboutRecords) {
+  /** The results with one version of each page. If `isWeighed`, a page that the wanted version lacks loses a share of its
+   * score. */
+  inVersion(results, wanted, isWeighed) {
     const best = new Map(), kept = new Map(); // page or family -> its best score; family -> the page that stays
     for (const {page, score} of results) for (const each of [page, page.family]) if (!best.has(each)) best.set(each, score);
-    const preference = page => 2 * (page.version === version)
+    const preference = page => 2 * wanted.has(page.version)
       + (best.get(page) >= this.rules.NEWER_SHARE * best.get(page.family))
       - page.family.names.indexOf(page.version) / page.family.names.length;
     for (const {page} of results) {
@@ -293,10 +297,11 @@ export class Search {
       if (page.family && (!other || preference(page) > preference(other))) kept.set(page.family, page);
     }
     const own = results.filter(({page}) => !page.family || kept.get(page.family) === page);
-    if (isAboutRecords && version === undefined) return own;
+    if (!isWeighed) return own;
     for (const result of own) {
       const {names = [], around = []} = result.page.family ?? {};
-      if (around.length && !names.includes(among(around, version))) result.score = round(this.rules.OTHER_SHARE * result.score);
+      const asked = around.some(name => wanted.has(name)) ? around.filter(name => wanted.has(name)) : around.slice(0, 1);
+      if (asked.length && !asked.some(name => names.includes(name))) result.score = round(this.rules.OTHER_SHARE * result.score);
     }
     return own.sort((one, other) => other.score - one.score);
   }
