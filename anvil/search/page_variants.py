@@ -280,6 +280,10 @@ OTHER_MEANINGS = frozenset({"ca", "cs", "et", "hi", "id", "it", "ms", "sl", "ta"
 milliseconds. They count beside other languages."""
 
 
+CLEAR_LANGUAGES = frozenset({"ja", "ko", "ru", "uk", "zh"})
+"""Names of folders that mean nothing else, as names with a region do, such as ``pt-BR``."""
+
+
 # --- translations and copies ------------------------------------------------------------------------------------------
 
 
@@ -316,7 +320,7 @@ def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
     """The translated pages: document id -> its path without the language, which its translations have too.
 
     A language is a folder, as in ``docs/de/a.md``, or before the ending, as in ``a.de.md``. It has three or more pages,
-    and half of its pages, in common with languages beside it or with pages that name none.
+    and half of its pages unless its name is clear, in common with languages beside it or with pages that name none.
     """
     members: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)  # path without the language -> place -> document
     for id_, path in paths:
@@ -332,7 +336,8 @@ def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
         around = place[0]
         # Others may lag behind the largest language of a folder.
         is_largest = len(beside[around]) > 1 and pages_of[place] == max(pages_of[around, own] for own in beside[around])
-        return shared[place] >= MIN_SHARED and (is_largest or 2 * shared[place] >= pages_of[place])
+        is_clear = len(place[1]) > 2 or place[1] in CLEAR_LANGUAGES
+        return shared[place] >= MIN_SHARED and (is_largest or is_clear or 2 * shared[place] >= pages_of[place])
 
     places = {place for place in shared if place != NO_LANGUAGE and is_language(place)}
     languages = {around: {own for other, own in places if other == around} for around, _ in places}

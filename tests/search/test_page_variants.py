@@ -217,6 +217,8 @@ def test_translations_are_named_by_folders_or_endings() -> None:
         [f"{folder}{name}.md" for folder in ("", "zh/") for name in names],
         [f"{name}{ending}.md" for ending in ("", ".fr") for name in names],
     ):
+        more = [f"zh/old/{number}.md" for number in range(9)] if "zh/a.md" in paths else []  # Chinese may lag behind
+        assert translations(enumerate([*paths, *more])) == translations(enumerate(paths))
         found = translations(enumerate(paths))
         assert len(found) == len(paths) and len(set(found.values())) == 3, paths
     for paths in (
