@@ -231,8 +231,12 @@ class Searcher:
                 vector = None  # no vector exists yet: all chunks would be equal
             for count in (CANDIDATES, MANY_CANDIDATES):
                 ranked, is_exact = self._ranked(query, weights, vector, selections, count, mode)
-                is_on_changes = page_weights.asks_for_records(query) and (want is None or len(want.versions) != 1)
-                is_weighed = not is_exact and not is_on_changes
+                # A question about changes is about several versions, unless it names one.
+                is_weighed = (
+                    want is not None
+                    and not is_exact
+                    and (len(want.versions) == 1 or not page_weights.asks_for_records(query))
+                )
                 results = self._without_variants(ranked, versions, want, mode, is_weighed=is_weighed)
                 pages = {result.row >> CHUNK_BITS for result in results}
                 is_full = len(results) == len(ranked) or len(pages) >= request.top_k or total <= ranking.MAX_WHOLE
