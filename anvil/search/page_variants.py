@@ -272,19 +272,16 @@ def others(versions: Versions, page: int) -> tuple[str, ...]:
     return tuple(name for name in versions.families[versioned.family] if name and name != versioned.version)
 
 
+# --- translations and copies ------------------------------------------------------------------------------------------
+
 NO_LANGUAGE = "", ""
 _ENDINGS = "*"
 """In place of a folder, for languages before the endings of files."""
 OTHER_MEANINGS = frozenset({"ca", "cs", "et", "hi", "id", "it", "ms", "sl", "ta", "te"})
 """Names of languages that are also words of software, such as certificate authorities, C#, ids, integration tests and
 milliseconds. They count beside other languages."""
-
-
 CLEAR_LANGUAGES = frozenset({"ja", "ko", "ru", "uk", "zh"})
 """Names of folders that mean nothing else, as names with a region do, such as ``pt-BR``."""
-
-
-# --- translations and copies ------------------------------------------------------------------------------------------
 
 
 def without_copies(
