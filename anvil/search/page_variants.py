@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from anvil.formats.version_names import LANGUAGE_NAME, VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, version_and_language
+from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, StoredDocument, version_and_language
 from anvil.search.ranking import SCORE_DIGITS, RankedChunk
 from anvil.text.query import AROUND
 from anvil.values import PAGE_ENDING
@@ -194,6 +195,13 @@ def names_by_spelling(versions: Versions) -> dict[str, str]:
     return {spelling: name for name in names for spelling in sorted(spellings(name))}
 
 
+def is_of_version(page: StoredDocument, version: str) -> bool:
+    """Whether a page names this version, or is in its folder. ``1.2`` is ``v1.2`` too, as in a question."""
+    names = (page.metadata.get("version"), in_folder(page.file_path)[1])
+    return any(isinstance(name, str) and (version == name or version.lower() in spellings(name)) for name in names)
+
+
+@lru_cache(1024)  # names of few folders, for many pages
 def spellings(version: str) -> frozenset[str]:
     """The words by which a question names a version: ``1.2`` and ``v1.2`` for ``v1.2.x``.
 

@@ -191,10 +191,7 @@ class Searcher:
                 page.file_path
                 for page in self.index.reader.documents()
                 if (paths is None or page.file_path in paths)
-                and (
-                    version is None
-                    or version in (page.metadata.get("version"), page_variants.in_folder(page.file_path)[1])
-                )
+                and (version is None or page_variants.is_of_version(page, version))
                 and (language is None or is_in_language(str(page.metadata.get("language") or ""), language))
             )
         return self.index.select(request.file_filter, paths)

@@ -282,6 +282,17 @@ def test_a_folder_with_versions_answers_once(tmp_path: Path) -> None:
         assert "v1/queue.md" in paths and not paths & {"queue.md", "v2/queue.md"}
         paths = {hit.metadata.file_path for hit in opened.search("the queue of jobs", version="v2").results}
         assert "v2/queue.md" in paths and all(path.startswith("v2/") for path in paths)
+        assert not opened.search("the queue of jobs", version="3").results
+
+
+def test_a_version_may_be_chosen_without_its_v(tmp_path: Path) -> None:
+    docs = write(
+        tmp_path / "docs", {f"v1.{minor}.x/a.md": f"# Jobs {minor}\n\nA queue of jobs.\n" for minor in range(3)}
+    )
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        for version in ("1.2", "v1.2", "1.2.x", "v1.2.x"):
+            paths = [hit.metadata.file_path for hit in opened.search("jobs", version=version).results]
+            assert paths == ["v1.2.x/a.md"], version
 
 
 def test_a_site_with_versions_answers_once(tmp_path: Path) -> None:
