@@ -70,6 +70,7 @@ class AutoUpdater(IndexLocation):
         self._tried = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="anvil-fetching", daemon=True)
+        self._starting = threading.Lock()
 
     @property
     def fetched(self) -> bool:
@@ -111,8 +112,9 @@ class AutoUpdater(IndexLocation):
     def start(self, progress: Progress | None = None) -> None:
         if progress is not None:
             self._progress = progress
-        if self._thread.ident is None and not self._stop.is_set():
-            self._thread.start()
+        with self._starting:  # the server and its first questions start it at the same time
+            if self._thread.ident is None and not self._stop.is_set():
+                self._thread.start()
 
     def stop(self) -> None:
         """End the thread, and a download at its next progress report. The received bytes stay in the cache."""

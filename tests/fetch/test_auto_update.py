@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,23 @@ def test_a_thread_is_waited_for_and_asks_once_when_told_so(follow: Callable[...,
     assert one.path.is_file()
     one._thread.join(10)
     assert not one._thread.is_alive() and len(server.asked("/anvil/index.json")) == 1
+
+
+def test_two_threads_start_it_once(follow: Callable[..., AutoUpdater], server: Server) -> None:
+    """On a busy machine the first question came before the thread of the server ran, and failed with a RuntimeError."""
+    one = follow(refresh=0)
+    begin = one._thread.start
+
+    def slowly() -> None:
+        time.sleep(0.1)
+        begin()
+
+    one._thread.start = slowly  # type: ignore[method-assign]
+    with ThreadPoolExecutor(2) as threads:
+        for started in [threads.submit(one.start, None) for _ in range(2)]:
+            started.result(10)
+    one.ensure_fetched(True)
+    assert one.path.is_file() and len(server.asked("/anvil/index.json")) == 1
 
 
 def test_a_question_does_not_wait_for_long(
