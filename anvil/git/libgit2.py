@@ -96,8 +96,8 @@ def ensure_readable(files: Iterable[Path]) -> None:
 
 
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-_INTENT_TO_ADD = 1 << 13
-"""A bit of ``flags_extended`` in libgit2's ``git_index_entry``."""
+_INTENT_TO_ADD, SKIP_WORKTREE = 1 << 13, 1 << 14
+"""Bits of ``flags_extended`` in libgit2's ``git_index_entry``."""
 
 
 class StagingArea:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from anvil.errors import GitError, SourceError
 from anvil.formats.data_formats import timestamp
 from anvil.git.ignore_rules import IgnoreRules
-from anvil.git.libgit2 import StagingArea, ensure_readable, failures, open_repository
+from anvil.git.libgit2 import SKIP_WORKTREE, StagingArea, ensure_readable, failures, open_repository
 from anvil.git.objects import Commit, Entry, Trees, blob_id, last_touched, start_of
 from anvil.values import KnownTimes
 
@@ -181,6 +181,7 @@ class Repository:
         ``base``: None for the empty tree, before the first commit. After ``max_bytes`` other files are left out."""
         import pygit2
         from pygit2.enums import DiffOption
+        from pygit2.ffi import C
 
         flags = DiffOption.NORMAL
         if not staged:
@@ -190,8 +191,12 @@ class Repository:
             tree = self._git[root].peel(pygit2.Tree)
             diff = tree.diff_to_index(self.staging.current(), flags)
             if not staged:  # as in git, new files count only if they are staged or committed since
-                self._git.index.read()  # libgit2 has a cache
-                diff.merge(self._git.index.diff_to_workdir(flags))
+                index = self._git.index
+                index.read()  # libgit2 has a cache
+                for at in reversed(range(len(index))):  # for libgit2, what a sparse checkout leaves out is deleted
+                    if C.git_index_get_byindex(index._index, at).flags_extended & SKIP_WORKTREE:
+                        index.remove(index[at].path)
+                diff.merge(index.diff_to_workdir(flags))
             diff.find_similar()
             parts: list[str] = []
             size = 0

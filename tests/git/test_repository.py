@@ -566,6 +566,7 @@ def test_paths_git_does_not_hold_are_left_out(root: Path) -> None:
 
 def test_the_patch_is_gits(root: Path) -> None:
     write(root / "src.py", "".join(f"line {number}\n" for number in range(30)))
+    write(root / "other.py", "x = 2\n")
     base = commit(root, "lines", at=1_700_000_001)
     write(root / "src.py", "".join(f"line {number * 2 if number == 9 else number}\n" for number in range(30)))
     write(root / "new.py", "x = 1\n")
@@ -575,6 +576,10 @@ def test_the_patch_is_gits(root: Path) -> None:
     assert repository.patch(base, max_bytes=10**6).rstrip("\n") == run(root, "diff", base)
     assert repository.patch(base, staged=True, max_bytes=10**6).rstrip("\n") == run(root, "diff", "--cached")
     assert repository.patch(base, max_bytes=10) == ""
+    run(root, "rm", "-q", "--cached", "new.py")
+    run(root, "sparse-checkout", "set", "--no-cone", "docs", "src.py")  # takes other.py out of the work tree
+    assert not (root / "other.py").exists()
+    assert repository.patch(base, max_bytes=10**6).rstrip("\n") == run(root, "diff", base)
 
 
 def test_steps_go_along_the_first_parents(root: Path) -> None:
