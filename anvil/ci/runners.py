@@ -58,12 +58,15 @@ def _variable(*names: str) -> str:
 
 def base_branch() -> str | None:
     """The branch that a pull request or merge request is for; None in other jobs."""
-    return _variable("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME") or None
+    jenkins, azure = "CHANGE_TARGET", "SYSTEM_PULLREQUEST_TARGETBRANCHNAME"
+    others = jenkins, azure, "BUILDKITE_PULL_REQUEST_BASE_BRANCH", "BITBUCKET_PR_DESTINATION_BRANCH"
+    return _variable("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", *others) or None
 
 
 def own_branch() -> str:
     """The branch that the job is for; ``""`` if the runner names none."""
-    return _variable("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
+    others = "CHANGE_BRANCH", "BRANCH_NAME", "BUILDKITE_BRANCH", "BITBUCKET_BRANCH", "BUILD_SOURCEBRANCHNAME"
+    return _variable("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", *others)
 
 
 def base_revisions() -> list[str]:
@@ -96,14 +99,14 @@ class PullRequest(NamedTuple):
 
 
 def pull_request() -> PullRequest:
-    """The pull request of the job. Its title is known at GitHub and GitLab, its number at GitHub."""
+    """The pull request of the job. Its title is known at GitHub, GitLab and Jenkins, its number at GitHub."""
     event = os.environ.get("GITHUB_EVENT_PATH")
     payload = None
     with suppress(OSError, ValueError):  # an unreadable file costs the title and the number, not the job
         payload = json_object(safe_files.text(Path(event))) if event else None
     request = (payload or {}).get("pull_request")
     title, number = (request.get("title"), request.get("number")) if isinstance(request, dict) else (None, None)
-    title = title if isinstance(title, str) else _variable("CI_MERGE_REQUEST_TITLE")
+    title = title if isinstance(title, str) else _variable("CI_MERGE_REQUEST_TITLE", "CHANGE_TITLE")
     return PullRequest(title, number if type(number) is int and number > 0 else None)
 
 

@@ -65,6 +65,24 @@ def test_a_merge_request_of_gitlab_is_known_by_its_variables(root: Path, monkeyp
     assert "which is in the title of the change" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "CHANGE_TARGET",
+        "SYSTEM_PULLREQUEST_TARGETBRANCHNAME",
+        "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+        "BITBUCKET_PR_DESTINATION_BRANCH",
+    ],
+)
+def test_other_programs_name_the_branch_of_a_pull_request(
+    root: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for name in ("GITHUB_ACTIONS", "GITHUB_BASE_REF", "GITHUB_EVENT_PATH"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv(variable, "main")
+    assert "notice: docs/limits.md:7: This section may be wrong" in program("ci", "impact", cwd=root).stdout
+
+
 def test_it_fails_when_asked(root: Path) -> None:
     program("ci", "impact", "--fail-impact", "true", cwd=root, code=1)
 
