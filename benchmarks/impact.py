@@ -53,7 +53,7 @@ KINDS: frozenset[EvidenceKind] = frozenset(get_args(EvidenceKind))
 KIND_OF: dict[Feature, EvidenceKind] = {
     **dict.fromkeys(("public name gone", "name gone", "name new", "name touched", "name near"), "names"),
     **dict.fromkeys(("title search", "title name", "title path"), "title"),
-    **dict.fromkeys(("same name", "path words"), "paths"),
+    "path words": "paths",
     **dict.fromkeys(("joint change", "joint folder", "often changed"), "co-change"),
     "text": "texts",
     "link": "links",

@@ -336,18 +336,10 @@ def text_evidence(texts: Iterable[Name], docs: IndexedPages) -> Iterator[Evidenc
 
 
 def path_evidence(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
-    """Pages that have the name of a changed file, and pages whose path has words of a changed file's path."""
-    stems: dict[str, list[str]] = defaultdict(list)
-    for path in docs.titles:
-        stems[_stem(path)].append(path)
+    """Pages whose path has words of a changed file's path, such as the name of the file."""
     best: dict[str, tuple[float, str]] = {}
     path_words = _PathWords(docs)
     for file in files[:MAX_LINKED_FILES]:
-        stem = _stem(file)
-        if stem not in _COMMON_NAMES:
-            for path in stems.get(stem, ()):
-                strength = 1.0 / len(stems[stem])
-                yield Evidence("same name", path, None, strength, f"has the name of {file}", None, stem)
         # without the ending, and without the names of folders that nearly each project has
         own_parts = [part for part in posixpath.splitext(file)[0].split("/") if part.lower() not in _COMMON_NAMES]
         words = {_singular(part) for part in name_words("/".join(own_parts))}
@@ -379,11 +371,6 @@ class _PathWords:
             for path in self._pages.get(word, ()):
                 common[path] += self._weights[word]
         return {path: max(0.0, weight / self._sums[path]) for path, weight in common.items() if self._sums[path] > 0}
-
-
-def _stem(path: str) -> str:
-    """The name of a file without its ending and punctuation."""
-    return "".join(name_words(posixpath.splitext(posixpath.basename(path))[0]))
 
 
 def _singular(word: str) -> str:

@@ -43,7 +43,7 @@ MAX_NAMED_LINE_CHARS = 400
 """A longer line is data: only the flags in its first characters are read."""
 MAX_NAME_CHARS = 80
 
-_FLAG = lazy_pattern(r"(?<![\w-])--[a-zA-Z][\w-]*[a-zA-Z0-9]\b")
+_FLAG = lazy_pattern(r"(?<![\w-])--[a-zA-Z][\w.-]*[a-zA-Z0-9]\b")
 _STRING = lazy_pattern(
     r'"""(.{1,600}?)"""|"((?:[^"\\\n]|\\.){1,600})"|\'((?:[^\'\\\n]|\\.){1,600})\'|`((?:[^`\\\n]|\\.){1,600})`'
 )
@@ -95,9 +95,9 @@ _FLAG_DEFINITION = lazy_pattern(
     r"long\s*[=(]|#\[(?:arg|clap|structopt)|Flag\(|flags?:|new Option|DEFINE_\w+\(|parser\.on|add_flag|"
     r"add_option|\.arg\(|\bnames?\s*=\s*(?:[\[{]\s*)?\"-|^\s*(?:-\w\s*\|\s*)?--[\w-]+(?:=\*)?(?:\s*\|[^()]*)?\)(?:\s|$)"
 )
-# clap: long = "name"; Symfony: new InputOption('name'; .NET: [Option('n', "name"
+# clap: long = "name"; Symfony: new InputOption('name'; .NET: [Option('n', "name"; kingpin: .Flag("name"
 _LONG = lazy_pattern(
-    r"(?:\blong\s*[=(]|\bnew\s+InputOption\(|->addOption\(|\[Option\((?:'.',)?)\s*[\"'](?P<name>[a-z][\w-]*)[\"']"
+    r"(?:\blong\s*[=(]|\bnew\s+InputOption\(|->addOption\(|\.Flag\(|\[Option\((?:'.',)?)\s*[\"'](?P<name>[a-z][\w.-]*)[\"']"
 )
 # the packages for flags of Go: StringVarP(&name, "name"
 _GO_FLAG = lazy_pattern(
@@ -250,14 +250,14 @@ def _names_in_line(line: Line, path: str) -> Iterator[Name]:
 
 
 _OF_TOOL = lazy_pattern(
-    r"(?i)(?:^|/)(?:\.[^/]+(?:/|$)|(?:locales?|i18n|translations|crds?)/|"
+    r"(?i)(?:^|/)(?:\.[^/]+(?:/|$)|(?:locales?|i18n|translations|crds?|gradle|templates)/|"
     r"(?:package|composer|renovate|turbo|nx|lerna|vercel|netlify|biome|cspell|tsconfig|jsconfig|release-please-config|pyproject|"
     r"cargo|dependencies|versions|deny|clippy|rustfmt|rust-toolchain|cliff|_?typos|tox|setup|pytest|mypy|ruff|mkdocs|zensical|book|antora|"
     r"azure-pipelines|appveyor|bitbucket-pipelines|cloudbuild|codecov|crowdin|dependabot|environment|pnpm-workspace|"
     r"docker-compose|compose)(?:\.[\w-]+)*\.[a-z0-9]+$)"
 )
 """Files of data whose keys are no settings of this project: translations, and the configuration of other programs, such
-as a package manager, CI, a linter or Kubernetes."""
+as a package manager, CI, a linter, Gradle or Kubernetes, also in Helm's templates."""
 _DATA_ENDINGS = (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties", ".env", ".jsonc", ".json5")
 
 

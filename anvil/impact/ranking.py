@@ -49,7 +49,6 @@ WEIGHTS: dict[Feature, float] = {
     "title search": 3.13,
     "title name": 2.69,
     "title path": 2.62,
-    "same name": 0.61,
     "path words": 1.62,
     "link": 1.13,
     "joint change": 5.69,
@@ -63,6 +62,9 @@ From a logistic regression over 160 commits of eight projects that changed pages
 weights are set by hand. ``public name gone`` is too rare to be fitted. For ``name gone`` the regression has 0, because
 authors often leave pages with such names as they are, although these pages are wrong.
 """
+SECTION_WEIGHTS = WEIGHTS | {"name near": 2.0, "name touched": 0.8, "title name": 1.7, "prose": 1.8}
+"""The weights that choose the sections of a page: what is new stands beside what is near it in the code. On 173 commits
+of 18 projects, one of the first three sections of a page is right for .80 of the pages, by :data:`WEIGHTS` for .77."""
 CHANGE_INTERCEPT = -2.65
 """The log-odds that a change of code concerns any page, where one of four changes does."""
 CHANGE_WEIGHTS: dict[ChangeFeature, float] = {
@@ -142,12 +144,12 @@ def features(evidence: Iterable[Evidence]) -> dict[Feature, float]:
 
 def log_odds(strengths: Mapping[Feature, float], pages: int) -> float:
     """The log-odds that a change which concerns any of so many pages concerns the page with these features."""
-    return INTERCEPT + OF_PAGES * math.log(max(2, pages)) + weight(strengths)
+    return INTERCEPT + OF_PAGES * math.log(max(2, pages)) + weight(strengths, WEIGHTS)
 
 
-def weight(strengths: Mapping[Feature, float]) -> float:
-    """The part of these features in the log-odds of a page."""
-    return sum(WEIGHTS[feature] * strength for feature, strength in sorted(strengths.items()))
+def weight(strengths: Mapping[Feature, float], weights: Mapping[Feature, float]) -> float:
+    """The weighted sum of features."""
+    return sum(weights[feature] * strength for feature, strength in sorted(strengths.items()))
 
 
 def change_probability(change: Mapping[ChangeFeature, float]) -> float:
@@ -169,7 +171,7 @@ def _page_findings(
             by_section[piece.heading_path].append(piece)
     if not by_section:
         by_section[sections[0].heading_path if sections else ROOT] = []
-    weights = {heading: weight(features(own)) for heading, own in by_section.items()}
+    weights = {heading: weight(features(own), SECTION_WEIGHTS) for heading, own in by_section.items()}
     order = sorted(weights, key=lambda heading: (-weights[heading], lines.get(heading) or 0, heading))
     whole_page = [piece for piece in evidence if piece.heading_path is None]
     affected = []

@@ -83,7 +83,7 @@ def strongest(impact: Impact, *features: Feature) -> Evidence:
         ({"app/cli.py": ("--max-size", "--size-limit")}, "public name gone", "limits.md"),
         ({"app/archive.py": ("the archive has no index file", "nothing")}, "text", "install.md"),
         ({"app/client.py": ("return 1", "return 2")}, "link", "api.md"),
-        ({"app/worktrees.py": ("A = 1", "A = 2")}, "same name", "worktrees.md"),
+        ({"app/worktrees.py": ("A = 1", "A = 2")}, "path words", "worktrees.md"),
     ],
 )
 def test_each_kind_of_evidence_finds_its_page(
@@ -119,6 +119,17 @@ def test_what_a_title_says_was_done_is_no_name(root: Path, title: str, is_named:
     diff = edited(root, {"app/worktrees.py": ("A = 1", "B = 2")})
     named = {each.subject for each in assessed(root, diff, title).evidence if each.feature == "title name"}
     assert ("remove" in named, "instead" in named) == (is_named, False)
+
+
+def test_what_is_new_stands_beside_what_is_near_it_in_the_code(root: Path) -> None:
+    text = "# Flags\n\n## Depth\n\nUse `--depth` to stop.\n\n## Width\n\nCall `cut_lines` to cut.\n"
+    write(root / "docs/flags.md", text)
+    code = 'import click\n\n\n@click.option("--depth")\n%sdef cut(width):\n    cut_lines(%s)\n'
+    write(root / "app/flags.py", code % ("", "width"))
+    commit(root, "flags", at=1_700_000_001)
+    write(root / "app/flags.py", code % ('@click.option("--height")\n', "height, width"))
+    findings = assessed(root, run(root, "diff")).findings
+    assert next(each.heading_path for each in findings if each.path == "flags.md") == "Flags > Depth"
 
 
 def test_history_alone_and_only_before_the_change(root: Path) -> None:
@@ -167,7 +178,12 @@ def test_additions_that_no_page_has(root: Path) -> None:
 def test_keys_of_the_configuration_of_other_programs_are_no_settings_of_the_project(root: Path) -> None:
     others = [
         *("Cargo.toml", "pyproject.toml", "tsconfig.base.json", ".codacy.yml", ".cargo/config.toml", "i18n/en.yml"),
-        *("charts/crds/records.yml", "contrib/dependencies.json"),
+        *(
+            "charts/crds/records.yml",
+            "contrib/dependencies.json",
+            "gradle/libs.versions.toml",
+            "charts/templates/hook.yml",
+        ),
     ]
     for file in (*others, "azure-pipelines.yml", "app/settings.yml", "composer-schema.json"):
         write(

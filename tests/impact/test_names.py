@@ -91,6 +91,7 @@ def test_kinds_of_names_in_several_languages(line: str, path: str, text: str, ki
         ('    @Parameter(names = ["--parallel"], description = "x")', "A.kt", "--parallel", "flag"),
         ('    @Option(names = {"--parallel"})', "A.java", "--parallel", "flag"),
         ("    -m | --memory=*)", "plugins/resource/limit", "--memory", "flag"),
+        ('    cmd.Flag("web.listen-address", "x").String()', "a.go", "--web.listen-address", "flag"),
         ('variable "enable_sync" {', "variables.tf", "enable_sync", "setting"),
         ("  FastlaneCore::ConfigItem.new(key: :skip_sync,", "a.rb", "skip_sync", "setting"),
     ],

@@ -74,7 +74,6 @@ def test_how_sure_one_piece_of_evidence_makes() -> None:
         "title search": 43.4,
         "title name": 28.4,
         "title path": 26.5,
-        "same name": 3.6,
         "path words": 9.9,
         "link": 6.1,
         "joint change": 369.9,
