@@ -19,7 +19,7 @@ MAX_PATH_CHARS = 4096
 MIN_DUPLICATE_CHARS = 100
 """Characters from which on an equal text is a duplicate: "See above." may be repeated."""
 
-PAGE_ENDINGS = (".md", ".mdx", ".markdown")
+PAGE_ENDINGS = (".md", ".mdx", ".markdown", ".qmd", ".rmd")
 """The endings of Markdown files, in lower case."""
 PAGE_ENDING = rf"\.(?:{'|'.join(ending[1:] for ending in PAGE_ENDINGS)})"
 """A regular expression for one of these endings."""

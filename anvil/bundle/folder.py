@@ -106,9 +106,7 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
         # The manifest goes first, with the digests of the old files too: if this write is interrupted, the next one
         # still knows each file that is there as the bundle's own.
         if waiting or gone:
-            changed = {
-                path: digest for path, digests in own.items() for digest in digests if path in waiting or path in gone
-            }
+            changed = {path: digest for path in (*waiting, *gone) for digest in own.get(path, ())}
             safe_files.write_file(out / MANIFEST, manifest_text(bundle, changed), flush=False)
         for done, (path, data) in enumerate(waiting.items()):
             progress("writing files", done, len(waiting))
@@ -133,11 +131,9 @@ def _own(out: Path) -> dict[str, set[str]]:
     try:
         values = json.loads(safe_files.text(path, MAX_MANIFEST_BYTES))
         rows = [(row["path"], row["sha256"]) for row in values["files"]] + list(values.get("before", {}).items())
-        if values["format"] != FORMAT or not all(
-            isinstance(name, str) and isinstance(digest, str) for name, digest in rows
-        ):
-            raise ValueError
-        if not all(name.isprintable() and page_addresses.is_file(name) for name, _ in rows):
+        are_texts = all(isinstance(name, str) and isinstance(digest, str) for name, digest in rows)
+        are_files = are_texts and all(name.isprintable() and page_addresses.is_file(name) for name, _ in rows)
+        if values["format"] != FORMAT or not are_files:
             raise ValueError
     except (FileNotFoundError, NotADirectoryError):
         return {}
@@ -173,7 +169,7 @@ MAX_NAME_BYTES = 120
 _REFUSED = re.compile(r'[<>:"|?*\\\x00-\x1f\x7f-\x9f\ud800-\udfff]')
 # names of devices on Windows, with any ending
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
-_ENDING = re.compile(rf"(?:{PAGE_ENDING}|\.(?:html?|rst|txt|ipynb|qmd|adoc))$", re.IGNORECASE)
+_ENDING = re.compile(rf"(?:{PAGE_ENDING}|\.(?:html?|rst|txt|ipynb|adoc))$", re.IGNORECASE)
 
 
 def page_files(paths: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -27,7 +27,6 @@ OTHER_FORMATS = {
     ".adoc": "AsciiDoc",
     ".ipynb": "notebook",
     ".html": "HTML",
-    ".rmd": "R Markdown",
 }
 """Ending -> format of documentation that site generators read and Anvil does not."""
 

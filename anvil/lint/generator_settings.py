@@ -27,7 +27,7 @@ _GENERATORS: Mapping[Rule, Generator] = {
     "github": "github",
 }
 _SCRIPTS = (".js", ".ts", ".mjs", ".mts", ".cjs", ".cts", ".json")
-_EVERY_SLUG: tuple[Slugs, ...] = ("github", "mkdocs", "hugo", "vitepress")
+_EVERY_SLUG: tuple[Slugs, ...] = ("github", "mkdocs", "hugo", "vitepress", "pandoc")
 _SITE_FOLDERS = ("website", "site", "www")
 """Folders beside the documentation that often have Docusaurus's configuration."""
 _HUGO = frozenset({"hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml"})
@@ -67,7 +67,7 @@ _SETTING = r"\b%s\s*:\s*(?:'([^'\n]*)'|\"([^\"\n]*)\")"
 _JS_COMMENT = re.compile(r"^[ \t]*//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/", re.M)
 _MACROS = re.compile(r"\{\{|\{%")
 _IDENTIFIERS = re.compile(r"^[ \t]*:::[ \t]+[\w.]+", re.M)
-_MDX = re.compile(r"^import\s[^\n]*\.mdx?[\"']|<!--\s*@include|^[ \t]*:::include|<[A-Z][\w.]*", re.M)
+_MDX = re.compile(r"^import\s.*\.mdx?[\"']|<!--\s*@include|^[ \t]*:::include|<[A-Z]|^```{(?:r|python|julia)\b", re.M)
 _COMMENT = re.compile(r"<!--")
 """A comment, which a hook of the site may replace."""
 _TABS = re.compile(r"^[ \t]*===[!+]? ?[\"']", re.M)

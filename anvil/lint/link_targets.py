@@ -261,7 +261,8 @@ class Site:
         is_page = rules.wiki or path.lower().endswith(PAGE_ENDINGS)
         if rules.by_name and is_page and (named := self.named(posixpath.basename(path.rstrip("/")))):
             return LinkTarget("page", named[0], fragment) if len(named) == 1 else UNKNOWN
-        absence = self._absence(path, file, link)
+        # In a part, Quarto's links are relative to the page around it.
+        absence = None if page.is_part and rules.generator == "unknown" else self._absence(path, file, link)
         if absence is None:
             is_listed = rules.generator == "github" and self.files.kind(file) == "folder"
             return UNKNOWN._replace(file=file) if is_listed else UNKNOWN
@@ -326,7 +327,7 @@ class Site:
     def _wiki(self, page: LintPage, written: str) -> LinkTarget:
         """The target of ``[[Page]]`` or ``[[Page#Heading]]``: a page by path or name, with ``-``, ``_`` for spaces."""
         name, *headings = written.split("#")
-        name, fragment = name.strip().rstrip("\\"), headings[-1] if headings else ""  # "Page#Heading#Heading below"
+        name, fragment = name.strip(), headings[-1] if headings else ""  # "Page#Heading#Heading below"
         if not name:
             return LinkTarget("page", page.path, fragment)
         for spelling in (name, name.replace(" ", "-"), name.replace(" ", "_")):

@@ -48,6 +48,11 @@ class LintPage:
     stored_anchors: frozenset[str] = frozenset()
     _anchors: dict[Slugs, dict[str, int]] = field(default_factory=dict)
 
+    @property
+    def is_part(self) -> bool:
+        """Whether Quarto, Docusaurus and docsify show it inside of other pages, such as ``_sidebar.md``."""
+        return re.search(r"(?:^|/)_(?!index\.)[^/]*$", self.path) is not None
+
     def source_line(self, line: int) -> int | None:
         """The line of the file for a line of the text; None for a line of an included file."""
         line += self.first_line - 1

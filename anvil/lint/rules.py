@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +53,7 @@ _NUMBER = re.compile(r"_(?=\d+$)")
 that set a ``slugify`` function."""
 _SIGNS_OF_GITBOOK = re.compile(r"usd|less-than-|-greater-than|\.")
 """The signs that anchors of GitBook have for $, <, > and the dot."""
-_CONTRIBUTOR = re.compile("<sub><b>")
+_CONTRIBUTOR = "<sub><b>"
 """HTML in each line of the table of contributors that the all-contributors bot writes. Its links, such as
 ``#code-ada``, lead nowhere."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
@@ -241,11 +240,6 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     ignores_case = has_own_slugs or site.rules.generator in ("github", "unknown")
     pages_by_anchor: dict[str, list[str]] | None = None
     anchors_by_page: dict[str, frozenset[str] | None] = {}
-    texts = ((path, page.references) for path, page in site.pages.items())
-    contributor_lines = {
-        path: {bisect_right(text.starts, match.start()) for match in _CONTRIBUTOR.finditer(text.text)}
-        for path, text in texts
-    }
     for use in documentation.uses:
         target, fragment = use.target, use.target.fragment
         if lookup := documentation.look_up(use):
@@ -255,16 +249,14 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             continue
         if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
             continue
-        # Quarto, Docusaurus and docsify show pages such as _sidebar.md inside of others. In these, a link that is only
-        # an anchor may lead to one of the page around it.
-        name = posixpath.splitext(posixpath.basename(use.page.path))[0]
-        is_part = name.startswith("_") and name != "_index" and site.rules.generator != "github"
+        # In a part, a link that is only an anchor may lead to one of the page around it.
+        is_part = use.page.is_part and site.rules.generator != "github"
         if use.link.target.startswith("#") and (site.rules.labels or is_part):
             continue
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]
-        if anchors is None or fragment in anchors or use.link.line in contributor_lines[use.page.path]:
+        if anchors is None or fragment in anchors or _CONTRIBUTOR in use.page.references.line_text(use.link.line):
             continue
         lower = fragment.lower()
         if ignores_case and (_NUMBER.sub("-", lower) if has_own_slugs else lower) in anchors:
@@ -281,8 +273,10 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         if pages_by_anchor is None:
             pages_by_anchor = {}
             for page in site.pages.values():
-                for anchor in page.anchors(styles[0]):
+                for anchor in anchors_of(site, page):
                     pages_by_anchor.setdefault(anchor, []).append(page.path)
+        if site.rules.labels and fragment in pages_by_anchor:
+            continue  # MyST finds a label in any page, whatever page the link names
         where = "this page" if target.page == use.page.path else target.page
         hint = _hint_of_anchor(fragment, anchors, pages_by_anchor.get(fragment, []))
         yield Issue(use.page.path, use.line, f"{where} has no anchor {_code('#' + fragment)}.{hint}")
@@ -433,12 +427,9 @@ def repeated_heading(documentation: Documentation) -> Iterator[Issue]:
                 first_line = page.source_line(first)
                 joint = "_" if style == "mkdocs" else "-"
                 above = f" (the first is at line {first_line})" if first_line is not None else ""
-                yield from _at(
-                    page,
-                    second,
-                    f"{counted(len(places), 'heading')} of this page have the anchor of {_code(title)}{above}. "
-                    f"This one gets {_code(f'#{anchor}{joint}1')}, which changes with headings above it.",
-                )
+                message = f"{counted(len(places), 'heading')} of this page have the anchor of {_code(title)}{above}. "
+                message += f"This one gets {_code(f'#{anchor}{joint}1')}, which changes with headings above it."
+                yield from _at(page, second, message)
 
 
 def empty_section(documentation: Documentation) -> Iterator[Issue]:

@@ -41,7 +41,7 @@ MAX_INTERVAL_S, MAX_NUMBER = 30 * 86_400, 2**53
 """Seconds of a timeout or interval, and the limit of other numbers. The system must accept them too."""
 MAX_WEIGHTS = 100
 """Globs in ``search.weights``."""
-Slugs = Literal["github", "mkdocs", "vitepress", "hugo"]
+Slugs = Literal["github", "mkdocs", "vitepress", "hugo", "pandoc"]
 """The rules by which anchors are made from headings."""
 Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
 """The rules by which the address of a page is made from its path."""
@@ -100,7 +100,7 @@ class ChunkingOptions:
     merge_short_sections: bool = True
     """Whether short sections are merged."""
     slugs: Slugs = "github"
-    """The rule for anchors of headings: ``github`` (Docusaurus too), ``mkdocs``, ``vitepress`` or ``hugo``."""
+    """The anchors of headings: ``github`` (Docusaurus too), ``mkdocs``, ``vitepress``, ``hugo``, ``pandoc``."""
 
     def __post_init__(self) -> None:
         within("chunking.max_chunk_size", self.max_chunk_size, 200, 100_000)  # a chunk has room for 4096 windows

@@ -11,9 +11,9 @@ from anvil.sites import page_addresses
 from anvil.sites.site_pages import SitePage
 from anvil.values import PAGE_ENDINGS
 
-ENDINGS = (*PAGE_ENDINGS, ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".org", ".html")
+ENDINGS = (*PAGE_ENDINGS, ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".org", ".html")
 """The endings of files that generators make pages from. The first that fits is removed from a path."""
-GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".qmd", ".org"))
+GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".org"))
 """Source files of a site's pages in formats that are not indexed without a site."""
 _NUMBERED = re.compile(r"^\d+[-_.\s]+(?=[^\d])")
 _NAMED_AS_FOLDER = re.compile(r"(^|/)([^/]+)/\2$")

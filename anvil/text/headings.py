@@ -30,7 +30,7 @@ LONGEST_ATTRIBUTES = 1000
 """A longer attribute list is text."""
 # Each pattern here takes linear time: two neighbouring repeats never match the same character, and a repeat at the
 # start of a search checks the character before it. See tests/text/test_markdown_sections_growth.py.
-_ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
+_ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<!\S)-(?!\S)|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
 _BARE_NAME = lazy_pattern(r"[A-Za-z][\w:-]*")
 """An attribute without a value, as in ``{: hidden }``. Without the colon it would be text in braces."""
 _COMMENT_ID = lazy_pattern(r"#?([\w.-]+)")
@@ -64,6 +64,8 @@ _FIRST_HEADING = lazy_pattern(
 )
 """The heading at the start of a section: with ``#``, or one underlined line."""
 _CLOSING = {"<!--": "-->", "{/*": "*/}"}
+_WITHOUT_LETTERS = {"hugo": "heading", "pandoc": "section"}
+"""The anchor of a heading without letters."""
 ESCAPE = lazy_pattern(r"\\([!-/:-@\[-`{-~])")
 """An escape in a target. GitBook writes one for each underscore."""
 LINK_LABEL = lazy_pattern(r"\[([^\[\]]*)\]")
@@ -83,8 +85,8 @@ def under_heading(section: str) -> str:
 def attributes(source: str) -> tuple[str, str]:
     """The Markdown of a heading without its attribute list and closing ``#``s, and the id that it sets or ``""``.
 
-    Attribute lists are those of Python-Markdown, VitePress and Docusaurus: ``{#id}``, ``{/* #id */}`` and ``{: #id
-    .class key=value name }``. Other braces are text. ``{name}`` without a colon is text, too: only the attr_list of
+    Attribute lists are those of Python-Markdown, VitePress, Docusaurus and Pandoc: ``{#id}``, ``{/* #id */}``, ``{-}``
+    and ``{: #id .class key=value name }``. Other braces are text. ``{name}`` is text, too: only the attr_list of
     Python-Markdown reads it as an attribute, and in a heading such as "Path {id}" it is mostly meant as text."""
     anchor = ""
     text = source.strip(" \t")
@@ -259,6 +261,7 @@ def slug(title: str, style: Slugs) -> str:
     - ``mkdocs``: the default of Python-Markdown's ``toc``, folded to ASCII.
     - ``vitepress``: without accents. Runs of signs become one ``-``.
     - ``hugo``: as ``github``, but besides letters only decimal digits, ``_`` and ``-`` stay.
+    - ``pandoc``: of Quarto and R Markdown. ``.`` stays, too, and all before the first letter is left out.
     """
     if style == "vitepress":
         unaccented = "".join(c for c in unicodedata.normalize("NFKD", title) if not "\u0300" <= c <= "\u036f")
@@ -268,6 +271,9 @@ def slug(title: str, style: Slugs) -> str:
     if style == "hugo":
         letters = (c for c in title.strip() if c in " -_" or unicodedata.category(c)[0] == "L" or c.isdecimal())
         return "".join(letters).lower().replace(" ", "-")
+    if style == "pandoc":
+        kept = "".join(c for c in title if c.isspace() or c.isalnum() or c in "_-.")
+        return re.sub(r"^[\W\d_]+", "", "-".join(kept.lower().split()))
     if style == "mkdocs":
         folded = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode("ascii")
         return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", folded).strip().lower())
@@ -295,8 +301,7 @@ class Anchors:
         """The slug of ``title``, with a number if it is taken: ``-1`` or, in MkDocs, ``_1``."""
         anchor = self._slugs.get(title)
         if anchor is None:
-            # Goldmark, the parser of Hugo, uses "heading" for a heading without letters.
-            anchor = self._slugs[title] = slug(title, self.style) or ("heading" if self.style == "hugo" else "")
+            anchor = self._slugs[title] = slug(title, self.style) or _WITHOUT_LETTERS.get(self.style, "")
         taken = self.taken
         if anchor in taken or (not anchor and self.style == "mkdocs"):  # MkDocs gives such headings "_1", "_2"
             key = anchor

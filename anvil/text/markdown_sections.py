@@ -29,7 +29,6 @@ _FIRST_HEADING = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(
 """An h1 above all other text. It has no brackets, so its title does not depend on definitions in the page."""
 _HTML_H1 = lazy_pattern(r"<h1[\s>]", re.I)
 _HTML_H1_END = lazy_pattern(r"</h1\s*>", re.I)
-_ALTERNATIVE_TEXT = lazy_pattern(r"""\salt=(?:"([^"]*)"|'([^']*)')""", re.I)
 _H1_SIGN = lazy_pattern(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))")
 """A mark of an h1, which some other text has, too."""
 
@@ -165,9 +164,9 @@ def _html_title(text: str, labels: Container[str]) -> str:
     if not opening or not closing:
         return ""
     inside = text[opening.end : closing.start()]
-    image = _ALTERNATIVE_TEXT.search(inside)
-    text = visible_text.shown(visible_text.masked(inside))  # without the tags of badges
-    return plain(text, labels) or (plain(image[1] or image[2] or "") if image else "")
+    image = visible_text.ALTERNATIVE_TEXT.search(inside)
+    text = visible_text.shown(visible_text.masked(visible_text.ALTERNATIVE_TEXT.sub("", inside)))  # without badges
+    return plain(text, labels) or (plain(image[2]) if image else "")
 
 
 def _boxes(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]) -> tuple[Box, ...]:

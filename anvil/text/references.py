@@ -48,6 +48,8 @@ _TAG = lazy_pattern(
 )
 _ATTRIBUTE = lazy_pattern(r"""([A-Za-z_:@][\w:.-]*)(?:\s*=\s*("[^"]*"|'[^']*'|\{[^{}]*\}|[^\s"'=<>`{}]+))?""")
 _ATTRIBUTE_LIST = lazy_pattern(r"\{:?([^{}\r\n]{0,400})\}")
+_ALTERNATIVE_TEXT = lazy_pattern(r"""\{[^{}\r\n]{0,400}?\balt=["']([^"'{}\r\n]+)""")
+"""The alternative text behind an image: ``{alt="text"}``, or ``{fig-alt="text"}`` of Quarto."""
 _OWN_ID = lazy_pattern(r"(?:^|[\s:])(?:#|id=[\"']?)([\w:.-]+)")
 _LABELLED = lazy_pattern(r"^\(([\w:.-]+)\)=[ \t]*$", re.M)
 _BLOCK_ID = lazy_pattern(r"^[ \t]+(?:attrs:[ \t]*\{[^{}\r\n]*?)?\bid:[ \t]*[\"']?([\w:.-]+)", re.M)
@@ -300,14 +302,16 @@ def _links(
     if "[" in prose:
         for link in _brackets(text, prose):
             if link.target is not None:
-                links.append(Link(bisect_right(starts, link.offset), link.target, link.kind, link.inside))
+                behind = _ALTERNATIVE_TEXT.match(text, link.link_end)
+                name = behind[1] if behind else link.inside
+                links.append(Link(bisect_right(starts, link.offset), link.target, link.kind, name))
             elif link.label is not None:
                 used.append((link.offset, link.label))
                 if link.kind == "image" and not link.inside.strip():  # for the linter: no alternative text
                     links.append(Link(bisect_right(starts, link.offset), "", link.kind, link.inside))
     if "[[" in prose:
         for wiki in _WIKI.finditer(prose):
-            links.append(Link(bisect_right(starts, wiki.start()), wiki[2].strip(), "wiki", wiki[2]))
+            links.append(Link(bisect_right(starts, wiki.start()), wiki[2].strip(" \t\\"), "wiki", wiki[2]))
     if "<" in prose:
         links += _html_links(prose, starts)
     links.sort(key=lambda link: link.line)

@@ -148,7 +148,7 @@ _LINES_COMPARED = 30
 _EXACT, _NAMED = 1.0, 0.75
 """The weight of a pair with the same text, and of a pair with the same name, anchor or title in the front matter."""
 
-_MARKDOWN = (*PAGE_ENDINGS, ".mdoc", ".qmd", ".ipynb")
+_MARKDOWN = (*PAGE_ENDINGS, ".mdoc", ".ipynb")
 _ATX = lazy_pattern(r"[\s>]*#{1,6}[ \t]+(\S.*)")
 _ASCIIDOC = lazy_pattern(r"[=#]{1,6}[ \t]+(\S.*)")
 _ORG = lazy_pattern(r"\*+[ \t]+(\S.*)")

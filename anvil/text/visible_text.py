@@ -62,6 +62,7 @@ _QUOTE_END = lazy_pattern(r"\n(?![ \t]*>)|\r(?!\n)(?![ \t]*>)")
 _MARKERS = frozenset("-*+!?=:[")
 """The first characters of the marks in :data:`_MARKER`, except digits."""
 _TAG = lazy_pattern(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
+ALTERNATIVE_TEXT = lazy_pattern(r"""\salt=(["'])((?:(?!\1)[^\0])+)\1""", re.I)
 
 _SCRIPT_TAG = lazy_pattern(r"<su[bp][\s>]", re.I)
 _WORD_BEFORE = lazy_pattern(r"([^\W_]{1,4})(?:[*_]|</(?:b|em|i|span|strong|su[bp]|var)>)*\Z", re.I)
@@ -86,7 +87,8 @@ _ELEMENTS = APART | frozenset(
     template textarea time title track tt u var wbr
     """.split()  # noqa: SIM905
 )
-"""The elements of HTML. Other names in angle brackets, such as ``<path>`` or a component, are text."""
+_ELEMENTS |= {name.upper() for name in _ELEMENTS}
+"""The elements of HTML. Other names in angle brackets, such as ``<path>`` or the component ``<Aside>``, are text."""
 
 
 Kind = Literal["comment", "tag", "block tag", "definition", "look", "space", "code", "fence", "open fence"]
@@ -238,15 +240,14 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
         if site and (block := _SITE_BLOCK.match(text, at)):
             yield Span(block.start(), block.end(), "look")
             at = block.end()
-        if (is_exact or "]:" in line) and (
-            definition := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
-        ):
-            yield Span(definition.start(), definition.end(), "definition")
-            at, blank = definition.end() + len(_end_of_line(text, definition.end())), False
-            continue
-        if not (site or paragraph) and line.startswith("import") and (imported := _IMPORT.match(text, at)):
-            yield Span(at, imported.end(), "definition")
-            at, blank = imported.end() + len(_end_of_line(text, imported.end())), False
+        definition = None
+        if is_exact or "]:" in line:
+            definition = _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
+        if not (site or paragraph or definition) and line.startswith("import"):
+            definition = _IMPORT.match(text, at)
+        if definition:
+            yield Span(at, definition.end(), "definition")
+            at, blank = _line_end(text, definition.end()), False
             continue
         first = bare[0]
         if (first in _MARKERS or first.isdecimal()) and (marker := _MARKER.match(text, at)):
@@ -303,11 +304,6 @@ def _indent(fence: re.Match[str]) -> int:
     return len(fence[0][: fence.start(1) - fence.start()].expandtabs(4))
 
 
-def _end_of_line(text: str, at: int) -> str:
-    match = LINE_END.match(text, at)
-    return match[0] if match else ""
-
-
 def _inline(
     pieces: re.Pattern[str], text: str, at: int, code: dict[int, int], without_end: set[str]
 ) -> Generator[Span, None, int]:
@@ -315,7 +311,7 @@ def _inline(
     while match := pieces.search(text, at):
         start, at, piece = match.start(), match.end(), match[0]
         if piece in "\r\n":
-            return start + len(_end_of_line(text, start))
+            return _line_end(text, start)
         if piece[0] == "`":
             if start in code:
                 at = code[start]
@@ -331,8 +327,8 @@ def _inline(
             if end:
                 at = end + (1 if piece.startswith("{{") and text.startswith("}", end) else 0)
                 yield Span(start, at, "comment")
-        elif piece[0] == "<" and (tag := _TAG.match(text, start)) and (name := tag[1].lower()) in _ELEMENTS:
-            at = tag.end()
+        elif piece[0] == "<" and (tag := _TAG.match(text, start)) and tag[1] in _ELEMENTS:
+            name, at = tag[1].lower(), tag.end()
             # A search that fails is not repeated for this name: else a thousand open <svg> would take quadratic time.
             if name in _UNSEEN and piece[1] != "/" and not tag[0].endswith("/>") and name not in without_end:
                 closing = _UNSEEN[name].search(text, at)
@@ -340,8 +336,11 @@ def _inline(
                     at = closing.end()
                 else:
                     without_end.add(name)
-            parts_words = name in APART or begins_separate_mark(text, start, tag.end())
-            yield Span(start, at, "block tag" if parts_words else "tag")
+            kind: Kind = "block tag" if name in APART or begins_separate_mark(text, start, tag.end()) else "tag"
+            if name == "img" and (alternative := ALTERNATIVE_TEXT.search(text, start, at)):
+                yield Span(start, alternative.start(2), kind)
+                start = alternative.end(2)
+            yield Span(start, at, kind)
     return len(text)
 
 

@@ -90,6 +90,26 @@ def test_labels_of_myst_are_anchors_as_they_are_and_as_ids(tmp_path: Path, file:
     assert messages(report) == ["a.md:1 b.md has no anchor '#gone'."]
 
 
+def test_myst_finds_a_label_in_any_page(tmp_path: Path) -> None:
+    pages = {"a.md": "[1](b.md#in-a-myst-yml-file) [2](b.md#gone)\n", "b.md": "", "c.md": "# In a `myst.yml` file\n"}
+    report = linted(tmp_path, pages, *LINKS, others={"myst.yml": ""})
+    assert messages(report) == ["a.md:1 b.md has no anchor '#gone'."]
+
+
+def test_quarto_and_r_markdown_are_pages(tmp_path: Path) -> None:
+    pages = {
+        "a.qmd": "[1](b.Rmd#is.na) [2](gone.qmd) [3](b.Rmd#gone) [4](c.qmd#from-code)\n",
+        "b.Rmd": "# 1.2 Is.na()\n",
+        "c.qmd": "```{r}\nheadings()\n```\n",
+        "parts/_part.qmd": "[](b.Rmd) [](beside.qmd)\n",  # its links are those of the page that includes it
+    }
+    report = linted(tmp_path, pages, *LINKS, others={"_quarto.yml": ""})
+    assert messages(report) == [
+        "a.qmd:1 b.Rmd has no anchor '#gone'.",
+        "a.qmd:1 Broken link 'gone.qmd': there is no file gone.qmd.",
+    ]
+
+
 def test_a_site_of_zola_is_known_by_its_file(tmp_path: Path) -> None:
     pages = {"content/a.md": "[b](@/b.md) [c](../c)\n", "content/b.md": "x"}
     report = linted(tmp_path / "zola", pages, *LINKS, others={"docs/config.toml": 'base_url = "https://x.org"\n'})

@@ -271,6 +271,8 @@ def test_fences_and_images(tmp_path: Path) -> None:
         (3, "fence-without-language"),
         (7, "unclosed-fence"),
     ]
+    text = '![](a.png){width="1" fig-alt="A cat"} ![](a.png){ alt="A dog" }\n'
+    assert not linted(tmp_path, {"a.md": text}, "image-without-alt").findings
 
 
 def test_an_included_file_that_does_not_exist(tmp_path: Path) -> None:
@@ -592,7 +594,8 @@ def test_anchors_of_a_site_that_has_some_pages_are_known_outside_it(tmp_path: Pa
 
 
 def test_wiki_links_where_they_are_links(tmp_path: Path) -> None:
-    pages = {"a.md": "[[Second Page#Part]] [[gone]] [[c|shown]]", "Second-Page.md": "# Part\n", "sub/c.md": ""}
+    links = "[[Second Page#Part]] [[gone]] [[c|shown]]\n\n| a |\n|---|\n| [[Second Page#^block\\|shown]] |\n"
+    pages = {"a.md": links, "Second-Page.md": "# Part\n\nText. ^block\n", "sub/c.md": ""}
     assert not linted(tmp_path, pages, "broken-link").findings
     (tmp_path / ".obsidian").mkdir()
     report = linted(tmp_path, pages, "broken-link", "broken-anchor")

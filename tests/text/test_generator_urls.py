@@ -55,6 +55,16 @@ def test_slugs_of_hugo(title: str, expected: str) -> None:
     assert slug(title, "hugo") == expected
 
 
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [("1.2 What's new?", "whats-new"), ("is.na() & Co_2", "is.na-co_2"), ("Größe  1", "größe-1"), ("2.0", "")],
+)
+def test_slugs_of_pandoc(title: str, expected: str) -> None:
+    assert slug(title, "pandoc") == expected
+    page = markdown_sections.parse("# ?\n\n## 2.0\n", ChunkingOptions(slugs="pandoc"))
+    assert [section.anchor for section in page.sections] == ["section", "section-1"]
+
+
 def test_equal_headings_are_counted_and_an_own_id_wins() -> None:
     page = markdown_sections.parse("# ?\n\n## A\n\n## A\n\n## B {#own}\n", ChunkingOptions(slugs="hugo"))
     assert [section.anchor for section in page.sections] == ["heading", "a", "a-1", "own"]

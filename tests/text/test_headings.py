@@ -59,6 +59,9 @@ def test_title_is_what_a_reader_sees(source: str, title: str) -> None:
         ("Title {id=it}", "Title", "it"),
         ("Title {/* #an-id */}", "Title", "an-id"),
         ("Title {.wide}", "Title", ""),
+        ("Title {-}", "Title", ""),  # of Pandoc: not numbered
+        ("Title {#id -}", "Title", "id"),
+        ("Range {1-2}", "Range {1-2}", ""),
         ("Title {: name}", "Title", ""),
         ("Title {: name #id other .c }", "Title", "id"),
         ("Title {:.2f 1}", "Title {:.2f 1}", ""),

@@ -37,7 +37,9 @@ def seen(text: str) -> str:
         ("<style>\np {}\n\nq {}\n</style>\nb", "\n\n\n\n\nb"),
         ("<script src='a>b'>let a = 1 < 2\n</script>b", "\nb"),
         ('<svg width="1"><text>x</text>\n</svg>', " \n"),
-        ('<img alt="1 > 2" src="a.png">b', " b"),
+        ('<img alt="1 > 2" src="a.png">b', " 1 > 2 b"),
+        ("<IMG SRC='a.png' ALT=''><IMG>b", "  b"),
+        ('<Aside title="Watch out">a</Aside>', '<Aside title="Watch out">a</Aside>'),  # a component
         ("a {/* mdx */} {{/* hugo */}} b", "a   b"),
         ("[a]: https://example.com\n[b]: <u v> 'T'\n", "\n\n"),
         ("[a]:\n  https://example.com\n  (T)\nb", "\n\n\nb"),
