@@ -35,13 +35,7 @@ from anvil.server.http_options import HttpOptions
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.protocol import INVALID_REQUEST, ProtocolError, parsed_message
-from anvil.server.request_limits import (
-    MAX_REQUEST_BYTES,
-    TOO_MANY,
-    ConcurrencyMiddleware,
-    Connection,
-    RateLimitMiddleware,
-)
+from anvil.server.request_limits import MAX_REQUEST_BYTES, TOO_MANY, ConcurrencyMiddleware, Connection
 from anvil.server.signals import handling, is_repeated
 from anvil.server.tool_calls import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
@@ -154,8 +148,6 @@ def guarded(app: App, routes: ASGIApp, options: HttpOptions) -> ASGIApp:
     toolset_paths = (path for toolset, _ in app.parts for path in toolset.public_paths)
     public_paths = ["/health", "/health/", *options.oauth.metadata_paths, *toolset_paths]
     application: ASGIApp = AccessMiddleware(ConcurrencyMiddleware(routes, options), options, public_paths)
-    if options.rate is not None:
-        application = RateLimitMiddleware(application, options, options.rate)
     if options.allowed_origins:
         application = CORSMiddleware(
             application,
@@ -246,7 +238,7 @@ class _Streams:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if self._open >= MAX_SSE_STREAMS:
-            await refuse(scope, send, TOO_MANY, self._options)
+            await refuse(scope, receive, send, TOO_MANY, self._options)
             return
         self._open += 1
         try:

@@ -1,19 +1,17 @@
-"""Limits of requests to the HTTP server: concurrent requests, rate of a client, size, timeouts, connections."""
+"""Limits of requests to the HTTP server: concurrent requests, size, timeouts, connections."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import socket
 import time
-from collections import OrderedDict
 
 import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from anvil.server.access import client_of, refuse
-from anvil.server.http_options import HttpOptions, Rate
+from anvil.server.access import refuse
+from anvil.server.http_options import HttpOptions
 from anvil.server.oauth import Refusal
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
@@ -22,8 +20,6 @@ MAX_CONCURRENT_REQUESTS = 256
 """Open requests at once, streams included. Further ones get status 503. A request counts when its body is complete.
 :class:`Connection` limits the time for the body."""
 TOO_MANY = Refusal(503, "Too many requests at once. Try again in a moment.")
-MAX_CLIENTS = 10_000
-"""Clients whose requests are counted. With more, the one that was quiet for longest is forgotten."""
 
 
 class ConcurrencyMiddleware:
@@ -38,7 +34,7 @@ class ConcurrencyMiddleware:
             await self._application(scope, receive, send)
             return
         if self._running >= MAX_CONCURRENT_REQUESTS:
-            await refuse(scope, send, TOO_MANY, self._options)
+            await refuse(scope, receive, send, TOO_MANY, self._options)
             return
         started = counted = False
 
@@ -61,7 +57,7 @@ class ConcurrencyMiddleware:
         try:
             await self._application(scope, received, sent)
         except _TooMany:
-            await refuse(scope, send, TOO_MANY, self._options)
+            await refuse(scope, receive, send, TOO_MANY, self._options)
         finally:
             self._running -= counted
 
@@ -73,35 +69,6 @@ class _TooMany(Exception):
 def _has_body(scope: Scope) -> bool:
     headers = dict(scope["headers"])
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-
-
-class RateLimitMiddleware:
-    """ASGI middleware that refuses requests of a client (:func:`client_of`) over a rate, with status 429."""
-
-    def __init__(self, application: ASGIApp, options: HttpOptions, rate: Rate) -> None:
-        self._application, self._options, self._rate = application, options, rate
-        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Client -> the requests that it may still send, and the monotonic time at which this number held."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_request = scope["type"] == "http"
-        wait_s = self._wait_s(client_of(scope, self._options.proxies), time.monotonic()) if is_request else 0.0
-        if wait_s == 0:
-            await self._application(scope, receive, send)
-            return
-        seconds = math.ceil(wait_s)
-        refusal = Refusal(429, f"Too many requests. Try again in {seconds} s.", retry_after_s=seconds)
-        await refuse(scope, send, refusal, self._options)
-
-    def _wait_s(self, client: str, now: float) -> float:
-        """The time until the client may send a request. If it is 0, the request at ``now`` is counted."""
-        per_second = self._rate.requests / self._rate.seconds
-        left, since = self._clients.pop(client, (float(self._rate.requests), now))
-        left = min(float(self._rate.requests), left + (now - since) * per_second)
-        self._clients[client] = (left - 1 if left >= 1 else left, now)
-        if len(self._clients) > MAX_CLIENTS:
-            self._clients.popitem(last=False)
-        return 0.0 if left >= 1 else (1 - left) / per_second
 
 
 # --- time limits of connections --------------------------------------------------------------------------------------

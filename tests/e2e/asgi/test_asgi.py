@@ -21,9 +21,8 @@ import anvil
 from anvil.asgi import AnvilApplication, AsgiSettings
 from anvil.doc_tests import question_log
 from anvil.errors import ConfigError
-from anvil.server.access import client_of
+from anvil.server.access import RateLimit, client_of
 from anvil.server.http_options import HttpOptions, Rate
-from anvil.server.request_limits import RateLimitMiddleware
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 
@@ -198,12 +197,12 @@ def test_each_client_behind_a_proxy_has_a_rate_of_its_own(public: dict[str, str]
 
 
 def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
-    limit = RateLimitMiddleware(None, HttpOptions(), Rate(2, 60))  # type: ignore[arg-type]
-    assert [limit._wait_s("a", 0), limit._wait_s("a", 0), limit._wait_s("a", 0)] == [0, 0, 30]
-    assert limit._wait_s("b", 0) == 0
-    assert limit._wait_s("a", 29) > 0 and limit._wait_s("a", 31) == 0 and limit._wait_s("a", 31) > 0
+    limit = RateLimit(Rate(2, 60))
+    assert [limit.wait_s("a", 0), limit.wait_s("a", 0), limit.wait_s("a", 0)] == [0, 0, 30]
+    assert limit.wait_s("b", 0) == 0
+    assert limit.wait_s("a", 29) > 0 and limit.wait_s("a", 31) == 0 and limit.wait_s("a", 31) > 0
     for number in range(10_005):
-        limit._wait_s(str(number), 40)
+        limit.wait_s(str(number), 40)
     assert len(limit._clients) == 10_000
 
 

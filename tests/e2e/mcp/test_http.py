@@ -348,7 +348,7 @@ def test_streams_leave_room_for_the_messages_to_them() -> None:
             if message["type"] == "http.response.start":
                 refused.append(message["status"])
 
-        scope = {"path": "/sse", "headers": []}
+        scope = {"type": "http", "path": "/sse", "headers": []}
         app = SimpleNamespace(serve=lambda *_: left.wait())
         streams = http_transport._Streams(cast(Any, app), HttpOptions())
         streams.transport = cast(Any, SimpleNamespace(connect_sse=connect_sse))
