@@ -25,25 +25,10 @@ from mcp.types.methods import MONOLITH_NOTIFICATIONS
 from pydantic_core import ValidationError
 
 from anvil._version import __version__
+from anvil.server import protocol
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.page_resources import MAX_STREAMS, Connection, Resources, connection_methods
-from anvil.server.protocol import (
-    DESCRIPTION,
-    DISCOVER_TTL_MS,
-    ICONS,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    MAX_OPEN_REQUESTS,
-    METHOD_NOT_FOUND,
-    NAME,
-    NOT_INITIALIZED,
-    SKILLS_EXTENSION,
-    TOO_MANY_STREAMS,
-    WEBSITE_URL,
-    Answers,
-    ProtocolError,
-    unexpected,
-)
+from anvil.server.protocol import Answers, ProtocolError, unexpected
 from anvil.server.tool_calls import ThreadBridge
 from anvil.server.toolset import RunningToolset
 from anvil.values import Changes
@@ -51,8 +36,8 @@ from anvil.values import Changes
 RequestContext = ServerRequestContext[Connection, Any]
 
 SDK_MESSAGES = {
-    "Invalid request parameters": NOT_INITIALIZED,  # an invalid parameter is a ValidationError
-    "Subscription limit reached": TOO_MANY_STREAMS,
+    "Invalid request parameters": protocol.NOT_INITIALIZED,  # an invalid parameter is a ValidationError
+    "Subscription limit reached": protocol.TOO_MANY_STREAMS,
 }
 """Messages of the SDK's errors -> those of this server."""
 MAX_SHOWN_PLACE_CHARS = 200
@@ -83,8 +68,10 @@ class Unread:
     async def request(self) -> AsyncIterator[None]:
         """A context in which a request is answered. It begins when the client has read enough of the answers before.
         Raises :class:`ProtocolError` for more than :data:`MAX_OPEN_REQUESTS`."""
-        if self._open >= MAX_OPEN_REQUESTS:
-            raise ProtocolError(INVALID_REQUEST, "Too many requests without an answer. Read the answers first.")
+        if self._open >= protocol.MAX_OPEN_REQUESTS:
+            raise ProtocolError(
+                protocol.INVALID_REQUEST, "Too many requests without an answer. Read the answers first."
+            )
         self._open += 1
         try:
             while self._running + self._waiting >= MAX_UNREAD_ANSWERS:
@@ -131,20 +118,20 @@ class App:
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=MAX_STREAMS)
         self.server: Server[Connection] = Server(
-            NAME,
+            protocol.NAME,
             version=__version__,
             title=self.answers.title,
             instructions=self.answers.instructions,
             lifespan=self._connection,
-            description=DESCRIPTION,
-            website_url=WEBSITE_URL,
-            icons=[types.Icon.model_validate(icon) for icon in ICONS],
-            cache_hints={"server/discover": CacheHint(DISCOVER_TTL_MS, "private")},
+            description=protocol.DESCRIPTION,
+            website_url=protocol.WEBSITE_URL,
+            icons=[types.Icon.model_validate(icon) for icon in protocol.ICONS],
+            cache_hints={"server/discover": CacheHint(protocol.DISCOVER_TTL_MS, "private")},
             on_subscriptions_listen=self._listening if resources else None,
         )
         self.server.middleware.append(self._reworded)
         if resources is not None:
-            self.server.extensions[SKILLS_EXTENSION] = {}
+            self.server.extensions[protocol.SKILLS_EXTENSION] = {}
         of_connection = connection_methods(resources) if standing else frozenset()
         # Handlers are added by name, not by the SDK's arguments: so they may return a dict, and there are no warnings
         # about requests of older clients.
@@ -255,14 +242,14 @@ class App:
         except ProtocolError as error:
             raise _sdk_error(error) from None
         except MCPError as error:
-            if error.code == METHOD_NOT_FOUND:
+            if error.code == protocol.METHOD_NOT_FOUND:
                 raise _sdk_error(self.answers.unknown(ctx.method)) from None
             message = SDK_MESSAGES.get(error.message)
             if message is None:
                 raise
             raise MCPError(error.code, message) from None
         except ValidationError as error:
-            raise MCPError(INVALID_PARAMS, _invalid_params_message(error)) from None
+            raise MCPError(protocol.INVALID_PARAMS, _invalid_params_message(error)) from None
         except Exception as error:
             raise _sdk_error(unexpected(ctx.method, error)) from error
 

@@ -18,22 +18,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from anvil.formats.data_formats import compact
+from anvil.server import protocol
 from anvil.server.logs import ProgressReporter, Send, event
 from anvil.server.page_resources import MAX_STREAMS, Connection, Resources, Subscriptions, connection_methods
-from anvil.server.protocol import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    MAX_OPEN_REQUESTS,
-    MODERN_VERSION,
-    NOT_INITIALIZED,
-    TOO_MANY_STREAMS,
-    Answers,
-    ProtocolError,
-    member,
-    parsed_message,
-    unexpected,
-)
+from anvil.server.protocol import Answers, ProtocolError, member, parsed_message, unexpected
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
 from anvil.server.tool_calls import Call, Workers
 from anvil.server.toolset import RunningToolset
@@ -205,7 +193,7 @@ class Conversation:
                     self._receive(line)
                 self.begun.set()
                 with self._closed:
-                    while len(self._open) >= MAX_OPEN_REQUESTS and not self._pipe.broken:
+                    while len(self._open) >= protocol.MAX_OPEN_REQUESTS and not self._pipe.broken:
                         self._closed.wait(WAIT_STEP_S)
         finally:
             self.ended.set()
@@ -226,7 +214,9 @@ class Conversation:
     def _receive(self, line: bytes) -> None:
         try:
             if line == OVERLONG_LINE:
-                raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
+                raise ProtocolError(
+                    protocol.INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes."
+                )
             message = parsed_message(line)
         except ProtocolError as error:
             self._pipe.offer(_error_line(error.request, error))
@@ -268,12 +258,13 @@ class Conversation:
                 return self._in_revision(method, self._answers.discover())
             if method == "subscriptions/listen" and self._resources is not None:
                 if len(self._streams) >= MAX_STREAMS:
-                    raise ProtocolError(INTERNAL_ERROR, TOO_MANY_STREAMS)
+                    raise ProtocolError(protocol.INTERNAL_ERROR, protocol.TOO_MANY_STREAMS)
                 self._streams[request] = _stream(request, params, self._notify)
                 return None
         elif names_revision:
             raise ProtocolError(
-                INVALID_REQUEST, f"This connection began with initialize: revision {MODERN_VERSION} needs another one."
+                protocol.INVALID_REQUEST,
+                f"This connection began with initialize: revision {protocol.MODERN_VERSION} needs another one.",
             )
         elif method == "initialize":
             result = self._answers.initialize(params)
@@ -285,7 +276,7 @@ class Conversation:
         if not is_of_connection and method not in self._answers.methods:
             raise self._answers.unknown(method)
         if not self._is_modern and not self._is_initialized:
-            raise ProtocolError(INVALID_PARAMS, NOT_INITIALIZED)
+            raise ProtocolError(protocol.INVALID_PARAMS, protocol.NOT_INITIALIZED)
         if is_of_connection:
             return self.connection.answer(method, params, self._resources)
         return None
@@ -346,7 +337,7 @@ def _stream(request: RequestId, params: dict[str, Any], send: Send) -> Subscript
     wanted = member(params, "notifications", dict)
     uris = member(wanted, "resourceSubscriptions", list, optional=True) or []
     if not all(isinstance(uri, str) for uri in uris):
-        raise ProtocolError(INVALID_PARAMS, "Invalid request parameters: resourceSubscriptions must be URIs.")
+        raise ProtocolError(protocol.INVALID_PARAMS, "Invalid request parameters: resourceSubscriptions must be URIs.")
     flags = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
     honoured: dict[str, Any] = {name: True for name in flags if wanted.get(name) is True}
     honoured |= {"resourceSubscriptions": uris} if uris else {}
@@ -362,15 +353,15 @@ def _check_envelope(method: str, params: dict[str, Any], meta: dict[str, Any]) -
         raise _unsupported(version, "This connection names its revision in each request: it takes no initialize.")
     missing = [name for name in ("protocolVersion", "clientCapabilities") if META + name not in meta]
     if missing:
-        raise ProtocolError(INVALID_PARAMS, f"params._meta lacks {META}{missing[0]}.")
+        raise ProtocolError(protocol.INVALID_PARAMS, f"params._meta lacks {META}{missing[0]}.")
     version = member(meta, f"{META}protocolVersion", str)
-    if version != MODERN_VERSION:
+    if version != protocol.MODERN_VERSION:
         raise _unsupported(version, "Unsupported protocol version")
 
 
 def _unsupported(version: Any, message: str) -> ProtocolError:
     requested = {"requested": version} if isinstance(version, str) else {}
-    return ProtocolError(UNSUPPORTED_VERSION, message, {"supported": [MODERN_VERSION], **requested})
+    return ProtocolError(UNSUPPORTED_VERSION, message, {"supported": [protocol.MODERN_VERSION], **requested})
 
 
 def _error_line(request: RequestId | None, error: ProtocolError) -> bytes:
