@@ -188,7 +188,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         index, bundle = data[path], data.get(beside)
         examined = attestation.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
             hashlib.sha256(index).hexdigest(),
-            lambda: attestation.bundles_of_bytes(bundle, beside) if bundle is not None else [],
+            lambda: attestation.bundles(bundle, beside) if bundle is not None else [],
         )
         self._attestation_notes += examined.notes
         built_by = examined.attestation.repository if examined.attestation is not None else None

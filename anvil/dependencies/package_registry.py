@@ -16,10 +16,9 @@ from typing import Any
 from anvil.dependencies.ecosystems import ECOSYSTEMS, Ecosystem, Registry
 from anvil.dependencies.settings import DepsOptions
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
-from anvil.fetch import credentials
 from anvil.formats.data_formats import json_object
 from anvil.http.allowed_servers import DependencyPolicy, host_of
-from anvil.http.client import HttpClient, Limits, origin
+from anvil.http.client import HttpClient, Limits, basic_authorization, login_in_netrc, origin
 from anvil.settings import index_url
 from anvil.settings.configuration import variable
 
@@ -49,10 +48,10 @@ def _registry(ecosystem: Ecosystem, options: DepsOptions) -> Registry:
     host = parts.netloc.rpartition("@")[2]
     bare = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/") + "/", "", ""))
     is_trusted = name is not None or is_default
-    login = credentials.in_netrc(bare) if is_trusted else None
+    login = login_in_netrc(bare) if is_trusted else None
     if parts.username:
         login = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or "")
-    return Registry(bare, is_trusted, {origin(bare): credentials.basic(*login)} if login else {})
+    return Registry(bare, is_trusted, {origin(bare): basic_authorization(*login)} if login else {})
 
 
 def policy(options: DepsOptions, registries: Mapping[Ecosystem, Registry]) -> DependencyPolicy:

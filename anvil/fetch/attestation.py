@@ -93,21 +93,24 @@ def is_by(attestation: Attestation, builder: str | None) -> bool:
 # --- bundles in files and replies ------------------------------------------------------------------------------------
 
 
-def bundles(text: str) -> list[str]:
-    """The bundles in the text of a file: one JSON object, or one in each line, as GitHub's programs write several.
+def bundles(data: bytes, shown: str) -> list[str]:
+    """The bundles in the bytes of a file: one JSON object, or one in each line, as GitHub's programs write several.
 
-    Empty if the text is not JSON at all, because many sites answer each request with a page. Raises
-    :class:`ValueError` if it is JSON of another form.
+    Empty if the file is not JSON at all, because many sites answer each request with a page. ``shown``: its name in
+    errors. Raises :class:`NotAttested` if it is too long, or JSON of another form.
     """
+    if len(data) > MAX_BYTES:
+        raise NotAttested(f"{shown} is longer than {MAX_BYTES:,} bytes")
+    text = data.decode("utf-8", "replace")
     if not text.lstrip("\ufeff \t\r\n").startswith("{"):
         return []
     if json_object(text) is not None:
         return [text]
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > MAX_BUNDLES:
-        raise ValueError(f"it has more than {MAX_BUNDLES} lines")
+        raise NotAttested(f"{shown} cannot be read, because it has more than {MAX_BUNDLES} lines")
     if any(json_object(line) is None for line in lines):
-        raise ValueError("it is not JSON")
+        raise NotAttested(f"{shown} cannot be read, because it is not JSON")
     return lines
 
 
@@ -302,26 +305,11 @@ def read_bundles(path: Path) -> list[str]:
     """The bundles in the file beside the index at ``path``, if any. Raises :class:`NotAttested` if it is unreadable."""
     attestation_path = path.with_name(path.name + SUFFIX)
     try:
-        return bundles_of_bytes(safe_files.data(attestation_path, MAX_BYTES), str(attestation_path))
+        return bundles(safe_files.data(attestation_path, MAX_BYTES), str(attestation_path))
     except FileNotFoundError:
         return []
     except OSError as error:
         raise NotAttested(f"{attestation_path} cannot be read, because {safe_files.reason(error)}") from None
-
-
-def bundles_of_bytes(data: bytes, shown: str) -> list[str]:
-    """The bundles in the bytes of a file. ``shown``: its name in errors. Raises :class:`NotAttested`."""
-    if len(data) > MAX_BYTES:
-        raise NotAttested(f"{shown} is longer than {MAX_BYTES:,} bytes")
-    return parse_bundles(data.decode("utf-8", "replace"), shown)
-
-
-def parse_bundles(text: str, shown: str) -> list[str]:
-    """The bundles in the text of a file. ``shown``: its name in errors. Raises :class:`NotAttested`."""
-    try:
-        return bundles(text)
-    except ValueError as error:
-        raise NotAttested(f"{shown} cannot be read, because {error}") from None
 
 
 # --- verifying with Sigstore's library ---------------------------------------------------------------------------

@@ -145,8 +145,12 @@ def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
                 candidate.check_status(reply)
                 raise FetchError(f"{reply.host} answered with status {reply.status}. Check the address.")
             start, total = 0, reply.length
+        if total is not None and candidate.size not in (None, total):
+            raise ArtifactRejected(
+                f"{reply.host} offers a file of {total:,} bytes where its manifest says {candidate.size:,}. "
+                "Publish index and manifest together, and fetch again."
+            )
         validators = Validators.of(reply)
-        _check_length(reply, candidate, total, http.limits.size)
         # before the first byte, so that a download which is killed can be resumed
         notes.write_text(json.dumps({"name": candidate.name, "etag": validators.etag}), encoding="utf-8")
         _write(reply, part, start, total, candidate, http.limits.size, progress)
@@ -177,20 +181,6 @@ def _length_of_partial(reply: Reply, start: int, candidate: Candidate, before: V
     return int(range_[3]) if range_[3] != "*" else None
 
 
-def _check_length(reply: Reply, candidate: Candidate, total: int | None, limit: int) -> None:
-    """Raise :class:`ArtifactRejected` if the file is larger than ``limit``, or of another size than in its manifest."""
-    if (total or 0) > limit:
-        raise ArtifactRejected(
-            f"{reply.host} offers a file of {total:,} bytes, and {limit:,} are allowed. "
-            "Raise fetch.max_bytes if that is right."
-        )
-    if total is not None and candidate.size is not None and total != candidate.size:
-        raise ArtifactRejected(
-            f"{reply.host} offers a file of {total:,} bytes where its manifest says {candidate.size:,}. "
-            "Publish index and manifest together, and fetch again."
-        )
-
-
 def _write(
     reply: Reply, part: Path, start: int, total: int | None, candidate: Candidate, limit: int, progress: Progress
 ) -> None:
@@ -199,8 +189,9 @@ def _write(
     with part.open("r+b" if start else "wb") as file:
         file.seek(start)
         file.truncate()
-        most = min(limit, limit if expected is None else expected)
-        too_large = ArtifactRejected(f"{reply.host} sends more than the {expected or limit:,} bytes it should.")
+        most = limit if expected is None else min(limit, expected)
+        why = "that are allowed. Raise fetch.max_bytes if that is right." if most == limit else "it should."
+        too_large = ArtifactRejected(f"{reply.host} sends more than the {most:,} bytes {why}")
         for chunk in reply.chunks(most - start, too_large):
             size += len(chunk)
             file.write(chunk)

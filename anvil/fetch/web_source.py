@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anvil.errors import ArtifactRejected, FetchError, Unreachable
-from anvil.fetch import attestation, credentials
+from anvil.fetch import attestation
 from anvil.fetch.download import NO_VALIDATORS, Candidate, Missing, Validators
 from anvil.fetch.fetched_cache import CacheState
-from anvil.http.client import HttpClient, Reply, origin
+from anvil.http.client import HttpClient, Reply, basic_authorization, login_in_netrc, origin
 from anvil.index_file import manifests
 from anvil.index_file.manifests import Manifest
 from anvil.settings import index_url
@@ -41,8 +41,8 @@ class WebSource:
     def authorization(self, is_named_by_user: bool) -> Mapping[str, str]:
         """Origin -> value of the Authorization header. Only if the user named the address (``is_named_by_user``), the
         password in ``.netrc`` for its host is sent."""
-        login = self.address.credentials or (credentials.in_netrc(self.address.url) if is_named_by_user else None)
-        return {origin(self.address.url): credentials.basic(*login)} if login is not None else {}
+        login = self.address.credentials or (login_in_netrc(self.address.url) if is_named_by_user else None)
+        return {origin(self.address.url): basic_authorization(*login)} if login is not None else {}
 
     def candidates(self, http: HttpClient, state: CacheState | None, head: Path | None) -> Iterator[Candidate | None]:
         """The candidates, best first. None means that the index of ``state`` is still the current one.
@@ -81,7 +81,7 @@ class WebSource:
             shown = index_url.without_secrets(reply.url)
             if reply.status != 200:
                 raise FetchError(f"{shown} answered with status {reply.status}.")
-            return attestation.parse_bundles(reply.text(attestation.MAX_BYTES), shown)
+            return attestation.bundles(reply.body(attestation.MAX_BYTES), shown)
 
 
 def _by_manifest(

@@ -12,7 +12,7 @@ import threading
 import urllib.parse
 from collections.abc import Callable, Collection
 
-from anvil.errors import ConfigError, DocumentRejected, FetchError, Unreachable
+from anvil.errors import ConfigError, FetchError, Unreachable
 from anvil.settings import index_url
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -120,9 +120,8 @@ class DocumentPolicy:
         return target
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
-        unknown = DocumentRejected(f"There is no host {host}. Check the URL.")
-        private = DocumentRejected(f"{host} is on this machine or a private network, which is not allowed. {ALLOW}")
-        return _look_up(host, port, timeout_s, self._allowed, unknown, private)
+        private = f"{host} is on this machine or a private network, which is not allowed. {ALLOW}"
+        return _look_up(host, port, timeout_s, self._allowed, private)
 
 
 class DependencyPolicy(IndexPolicy):
@@ -152,9 +151,8 @@ class DependencyPolicy(IndexPolicy):
         is_trusted = not self._trusted.isdisjoint((url_host, f"{url_host}:{port}"))
         if self._allow_private or is_trusted or proxy_of(f"https://{url_host}"):
             return None
-        unknown = Unreachable(f"There is no host {host}. Check the network.")
-        private = FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
-        return _look_up(host, port, timeout_s, is_public, unknown, private)
+        private = f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}"
+        return _look_up(host, port, timeout_s, is_public, private)
 
 
 HttpPolicy = IndexPolicy | DocumentPolicy
@@ -172,9 +170,9 @@ def proxy_of(url: str) -> str | None:
     return host_of(proxy if "://" in proxy else f"http://{proxy}")
 
 
-def _look_up(host: str, port: int, timeout_s: float, allowed: Allowed, unknown: Exception, private: Exception) -> str:
-    """An address of a host name. Raises ``unknown`` if there is none, the name is bad or the time is over, and
-    ``private`` if one of the addresses is not allowed."""
+def _look_up(host: str, port: int, timeout_s: float, allowed: Allowed, private: str) -> str:
+    """An address of a host name. Raises :class:`Unreachable` if there is none, the name is bad or the time is over, and
+    :class:`FetchError`, with the message ``private``, if one of the addresses is not allowed."""
     answers: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
 
     def resolve() -> None:
@@ -190,9 +188,9 @@ def _look_up(host: str, port: int, timeout_s: float, allowed: Allowed, unknown: 
     except (queue.Empty, ValueError):
         addresses = []
     if not addresses:
-        raise unknown
+        raise Unreachable(f"There is no host {host}. Check the address and the network.")
     if not all(map(allowed, addresses)):
-        raise private
+        raise FetchError(private)
     return str(addresses[0])
 
 

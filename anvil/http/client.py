@@ -7,10 +7,12 @@ no credentials and URLs of these requests.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import logging
 import math
+import netrc
 import os
 import re
 import socket
@@ -106,13 +108,15 @@ class Reply:
         return int(header) if header.isdigit() else None
 
     def chunks(self, limit: int, too_large: Exception) -> Iterator[bytes]:
-        """The body in chunks. Raises ``too_large`` for more than ``limit`` bytes, :class:`BrokenOff` if it ends early,
-        and :class:`Unreachable` if it is too slow."""
+        """The body in chunks. Raises ``too_large`` for more than ``limit`` bytes, at once if Content-Length says so;
+        :class:`BrokenOff` if it ends early; and :class:`Unreachable` if it is too slow."""
         import httpx2
 
         # The client asks for none: a small compressed body could become a huge one before its size is checked.
         if self.headers.get("content-encoding", "").strip().lower() not in ("identity", ""):
             raise FetchError(f"{self.host} sent a compressed answer although none was asked for. Tell its owner.")
+        if (self.length or 0) > limit:
+            raise too_large
         start, received = time.monotonic(), 0
         try:
             for chunk in self._response.iter_raw():
@@ -312,6 +316,22 @@ def origin(url: str) -> str:
     parts = urllib.parse.urlsplit(url)
     port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     return f"{parts.scheme}://{parts.hostname}:{port}"
+
+
+def basic_authorization(name: str, password: str) -> str:
+    """The value of an Authorization header."""
+    return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode('ascii')}"
+
+
+def login_in_netrc(url: str) -> tuple[str, str] | None:
+    """Name and password for the host of a URL, from ``~/.netrc`` or the file that ``NETRC`` names, which pip, curl and
+    git read, too. None if there are none or the file cannot be used."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    with contextlib.suppress(OSError, ValueError, netrc.NetrcParseError):
+        entry = netrc.netrc(os.environ.get("NETRC") or None).hosts.get(host)  # without "default", which is for any host
+        if entry is not None:
+            return entry[0], entry[2] or ""
+    return None
 
 
 def reason(error: Exception) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from anvil.errors import NotAttested
 from anvil.fetch import attestation, fetch_index, github
 from anvil.fetch.attestation import Attestation
 from anvil.settings import index_url
@@ -60,14 +61,18 @@ def test_a_repository_and_its_owner_fit_in_any_case_and_nothing_else() -> None:
 
 def test_bundles_of_a_file_are_one_object_or_one_in_each_line() -> None:
     one, two = json.dumps({"a": 1}), json.dumps({"b": 2}, indent=2)
-    assert attestation.bundles(one + "\n") == [one + "\n"]
-    assert attestation.bundles(two) == [two]
-    assert attestation.bundles(f"{one}\n\n{one}\n") == [one, one]
-    assert attestation.bundles("<!doctype html><p>every address is answered with a page") == []
-    assert attestation.bundles("") == []
-    for text in ("{", f"{one}\n[]", "{" * 100_000, f"{one}\n" * (attestation.MAX_BUNDLES + 1)):
-        with pytest.raises(ValueError):
-            attestation.bundles(text)
+
+    def bundles(text: str) -> list[str]:
+        return attestation.bundles(text.encode(), "the file")
+
+    assert bundles(one + "\n") == [one + "\n"]
+    assert bundles(two) == [two]
+    assert bundles(f"{one}\n\n{one}\n") == [one, one]
+    assert bundles("<!doctype html><p>every address is answered with a page") == []
+    assert bundles("") == []
+    for text in ("{", f"{one}\n[]", "{" * 100_000, f"{one}\n" * (attestation.MAX_BUNDLES + 1), " " * 1_000_001):
+        with pytest.raises(NotAttested, match="the file"):
+            bundles(text)
 
 
 def test_bundles_of_the_api_are_in_its_answer_or_at_the_address_it_names() -> None:

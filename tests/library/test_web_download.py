@@ -375,7 +375,7 @@ def test_the_ending_decides_where_the_content_type_is_not_known(
         assert found.kind.type == read_as
 
 
-@pytest.mark.parametrize(("path", "told"), [("flood", "more than 1,000,000"), ("huge", "sends 999,999,999,999")])
+@pytest.mark.parametrize(("path", "told"), [("flood", "more than 1,000,000"), ("huge", "more than 1,000,000")])
 def test_no_more_than_the_limit_is_read(site: str, path: str, told: str) -> None:
     assert told in refused(f"{site}/{path}", DocumentTooLarge, replace(OPTIONS, max_file_bytes=1_000_000))
 
