@@ -317,18 +317,15 @@ def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple
     The host of an https URL is resolved here, and git connects to the IP address that was checked. ``allow_local``:
     whether ``file://`` can be used. Raises :class:`FetchError` if the URL is not valid or not allowed.
     """
-    try:
-        parts = urllib.parse.urlsplit(url)
-        port = parts.port or _PORTS.get(parts.scheme, 0)
-    except ValueError:
-        raise FetchError(f"{url[:100]!r} is not the address of a repository. Write https://HOST/PATH.") from None
+    parts = index_url.split(url)
+    if not parts.scheme:
+        raise FetchError(f"{url[:100]} is not the address of a repository. Write https://HOST/PATH.")
     if parts.scheme == "file" and allow_local:
         return url, ("file",), {}
     if parts.scheme == "ssh" and parts.hostname:
-        policy.resolve(parts.hostname, port, RESOLVE_TIMEOUT_S)  # raises for a host that is not allowed
+        # raises for a host that is not allowed
+        policy.resolve(parts.hostname, parts.port or _PORTS["ssh"], RESOLVE_TIMEOUT_S)
         return url, ("ssh",), {}
-    if not parts.scheme:
-        raise FetchError(f"{url[:100]} is not the address of a repository. Write https://HOST/PATH.")
     if parts.scheme not in ("https", "http"):
         reason = ALLOW_DEPENDENCIES if parts.scheme == "file" else "Use https or ssh."
         raise FetchError(f"A repository at {parts.scheme}: is not fetched. {reason}")

@@ -252,33 +252,30 @@ def _configured_folder(path: str, text: str, pages: Collection[str]) -> DocsFold
         joined = posixpath.normpath(posixpath.join(folder, inner.strip()))
         return "" if joined.startswith(("..", "/")) else joined
 
+    docs: str
+    generator: Generator
+    slugs: Slugs = "github"
     if name.startswith(("mkdocs", "zensical")):
         match = _DOCS_DIR.search(text)
-        return _folder_or_none(at(match[1] if match else "docs"), "mkdocs", path, "mkdocs")
-    if name == "book.toml":
+        docs, generator, slugs = at(match[1] if match else "docs"), "mkdocs", "mkdocs"
+    elif name == "book.toml":
         match = _BOOK_SRC.search(text)
-        return _folder_or_none(at(match[1] if match else "src"), "mdbook", path, "github")
-    if name == "conf.py":
-        return _folder_or_none(at("."), "sphinx", path, "github") if _MYST.search(text) else None
-    if name.startswith("docusaurus"):
+        docs, generator = at(match[1] if match else "src"), "mdbook"
+    elif name == "conf.py":
+        docs, generator = at(".") if _MYST.search(text) else "", "sphinx"
+    elif name.startswith("docusaurus"):
         named_paths = [at(inner) for inner in _DOCUSAURUS_PATH.findall(text)]
         folders = [path for path in [*named_paths, at("docs"), at("../docs")] if path and _count(pages, path)]
         # the file names a path for each plugin, one of which may be the blog
-        best = max(folders, key=lambda path: ("blog" not in path, _count(pages, path)), default="")
-        return _folder_or_none(best, "docusaurus", path, "github")
-    if name.startswith("astro"):
-        return _folder_or_none(at("src/content/docs"), "astro", path, "github")
-    match = _SRC_DIR.search(text)
-    root = posixpath.dirname(folder)
-    if posixpath.basename(folder) != ".vitepress":  # .vitepress/config/index.ts
-        root = posixpath.dirname(root)
-    return _folder_or_none(
-        posixpath.normpath(posixpath.join(root, match[1] if match else ".")), "vitepress", path, "vitepress"
-    )
-
-
-def _folder_or_none(path: str, generator: Generator, evidence: str, slugs: Slugs) -> DocsFolder | None:
-    return DocsFolder(path, generator, evidence, slugs) if path else None
+        docs = max(folders, key=lambda path: ("blog" not in path, _count(pages, path)), default="")
+        generator = "docusaurus"
+    elif name.startswith("astro"):
+        docs, generator = at("src/content/docs"), "astro"
+    else:  # .vitepress/config.ts or .vitepress/config/index.ts
+        match = _SRC_DIR.search(text)
+        above = ".." if posixpath.basename(folder) == ".vitepress" else "../.."
+        docs, generator, slugs = at(posixpath.join(above, match[1] if match else ".")), "vitepress", "vitepress"
+    return DocsFolder(docs, generator, path, slugs) if docs else None
 
 
 def _one_language(chosen: DocsFolder, pages: Collection[str], candidates: Collection[DocsFolder]) -> DocsFolder:

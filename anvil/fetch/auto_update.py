@@ -15,10 +15,8 @@ from datetime import datetime
 from pathlib import Path
 
 from anvil.errors import AnvilError, FetchError
-from anvil.fetch.attestation import AttestationRule, rule_of
 from anvil.fetch.download import STAGE
-from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
-from anvil.fetch.settings import FetchOptions
+from anvil.fetch.fetch_index import FetchRequest, FetchResult, configured_request, fetch
 from anvil.project_indexes import IndexLocation
 from anvil.settings import index_url
 from anvil.settings.schema import Config
@@ -42,24 +40,12 @@ class _Cancelled(Exception):
 
 
 class AutoUpdater(IndexLocation):
-    """The cached file of one published index, and its updates.
+    """The cached file of one published index, and its updates. ``request``: how it is fetched."""
 
-    ``head``: a folder in the repository whose HEAD selects the artifact. ``attested``: the rule for attestations; they
-    are read only if it requires one. ``is_named_by_user``: see :class:`FetchRequest`.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        options: FetchOptions,
-        head: Path,
-        attested: AttestationRule | None = None,
-        is_named_by_user: bool = False,
-    ) -> None:
+    def __init__(self, source: str, request: FetchRequest) -> None:
         address = index_url.parse(source)
-        attested = attested if attested is not None and attested.required else None
-        self._request = FetchRequest(options, head=head, attested=attested, is_named_by_user=is_named_by_user)
-        super().__init__(self._request.entry(address).index)
+        super().__init__(request.entry(address).index)
+        self._request = request
         self.origin = address.shown
         self._source = source
         self._fetched: FetchResult | None = None
@@ -204,5 +190,5 @@ def _time_of_check(fetched: FetchResult) -> str:
 def configured_updater(config: Config, base: Path, head: Path) -> AutoUpdater:
     """The updater of the index that ``index`` in a configuration names. ``base``: the folder of its relative paths.
     ``head``: a folder in the repository."""
-    options, source = config.table(FetchOptions), config.index or ""
-    return AutoUpdater(source, options, head, rule_of(options, base), source not in config.found_indexes)
+    source = config.index or ""
+    return AutoUpdater(source, configured_request(source, config, base, head))

@@ -126,15 +126,18 @@ def fetch(source: str | os.PathLike[str], request: FetchRequest = FetchRequest()
     return result
 
 
-def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path | None = None) -> FetchResult:
-    """Fetch an index with the limit and the attestation of a configuration. ``base``: the folder of its relative paths.
-    ``head``: see :class:`FetchRequest`. Raises as :func:`fetch` does."""
+def configured_request(source: str, config: Config, base: Path, head: Path | None = None) -> FetchRequest:
+    """A request with the limit and the attestation of a configuration. ``base``: the folder of its relative paths.
+    ``head``: see :class:`FetchRequest`. Attestations are read only if the configuration requires one."""
     options = config.table(FetchOptions)
     rule = attestation.rule_of(options, base)
     is_named = source not in config.found_indexes
-    return fetch(
-        source, FetchRequest(options, head=head, attested=rule if rule.required else None, is_named_by_user=is_named)
-    )
+    return FetchRequest(options, head=head, attested=rule if rule.required else None, is_named_by_user=is_named)
+
+
+def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path | None = None) -> FetchResult:
+    """Fetch an index, see :func:`configured_request`. Raises as :func:`fetch` does."""
+    return fetch(source, configured_request(source, config, base, head))
 
 
 # --- a server --------------------------------------------------------------------------------------------

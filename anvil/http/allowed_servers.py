@@ -100,20 +100,14 @@ class DocumentPolicy:
         self._allowed = allowed
 
     def check(self, url: str) -> None:
-        shown = index_url.without_secrets(url)[:200]
-        try:
-            parts = urllib.parse.urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError:  # also raised for a port that is no number, or too large
-            raise ConfigError(f"{shown} is not a URL with a valid host and port.") from None
-        if parts.scheme not in ("http", "https"):
-            raise ConfigError(f"{shown} is not an http or https URL.")
+        parts = index_url.split(url)
         if "@" in parts.netloc:
             raise ConfigError(
                 "The URL contains a user name or password, which would be stored with the document. Leave it out."
             )
-        if not host or port == 0:
-            raise ConfigError(f"{shown} is not a URL with a valid host and port.")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            shown = index_url.without_secrets(url)[:200]
+            raise ConfigError(f"{shown} is not an http or https URL with a valid host and port.")
 
     def redirect(self, before: str, target: str) -> str:
         self.check(target)

@@ -189,16 +189,12 @@ def _word(source: OpenFile) -> Iterator[Piece]:
 
 
 def _web_page(source: OpenFile) -> Iterator[Piece]:
-    text, note = decoded(source.file.read())
-    yield Piece(_page_text(text), note=note)
-
-
-def _page_text(html: str) -> str:
     """The Markdown of a web page; empty if scripts make its text."""
     from anvil.sites.html_page import read_page
 
+    html, note = decoded(source.file.read())
     markdown, _, facts = read_page(html)
-    return _with_title(markdown, facts.title) if markdown.strip() and not facts.shell else ""
+    yield Piece(_with_title(markdown, facts.title) if markdown.strip() and not facts.shell else "", note=note)
 
 
 def _with_title(text: str, title: str | None) -> str:

@@ -159,10 +159,10 @@ class LibraryIndex(KeywordTables):
             mask = np.ones(len(self.rows), bool)
             if filter.documents:
                 chosen = np.zeros(1 << table_rows.DOCUMENT_BITS, bool)
-                chosen[self.reader.documents_passing(filter)] = True
+                chosen[self.reader.rows_passing("documents", filter.documents)] = True
                 mask = chosen[self.documents]
             if filter.passages:
-                mask &= np.isin(self.rows, np.array(self.reader.passages_passing(filter), np.int64))
+                mask &= np.isin(self.rows, np.array(self.reader.rows_passing("chunks", filter.passages), np.int64))
             self._selections[filter] = SelectedPassages(mask, filter)
         return self._selections[filter]
 

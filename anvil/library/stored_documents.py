@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import apsw
 
@@ -23,18 +23,18 @@ from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import INSERT, SearchedText, VectorRows, chunk_values
 from anvil.index_file.writer import Writer, copy_rows
+from anvil.library import values
 from anvil.library.library_file import Damage, check_types, metadata, writing
-from anvil.library.metadata_filter import Filter, all_of, different_keys, labels_of, merged_metadata, valid_unicode
-from anvil.library.values import (
-    Deleted,
-    DocumentInfo,
-    Ingested,
-    LibraryDocument,
-    LibrarySummary,
-    Passage,
-    Updated,
-    WholeDocument,
+from anvil.library.metadata_filter import (
+    Condition,
+    Filter,
+    all_of,
+    different_keys,
+    labels_of,
+    merged_metadata,
+    valid_unicode,
 )
+from anvil.library.values import DocumentInfo, LibraryDocument, Passage
 from anvil.text import visible_text
 from anvil.values import Chunk
 
@@ -75,7 +75,7 @@ class LibraryReader(Reader):
         (row,) = check_types((self._one("SELECT id FROM holdings WHERE doc_id = ?", document.doc_id),), _ENTRY, int)
         return int(row)
 
-    def full_document(self, doc_id: str) -> WholeDocument:
+    def full_document(self, doc_id: str) -> values.WholeDocument:
         """The document with all its text. Raises :class:`NotFound`."""
         stored = self.by_id(doc_id)
         (head,) = check_types((self._one("SELECT head FROM holdings WHERE doc_id = ?", doc_id),), _ENTRY, str)
@@ -84,7 +84,7 @@ class LibraryReader(Reader):
             table_rows.chunk_range(self.row_of(stored)),
         )
         content = head + "".join(visible_text.restored(*check_types(chunk, "a passage", str, str)) for chunk in chunks)
-        return WholeDocument(
+        return values.WholeDocument(
             doc_id, stored.source, stored.title, stored.library, content, stored.chunk_count, stored.metadata
         )
 
@@ -111,12 +111,12 @@ class LibraryReader(Reader):
     def count_documents(self, library: str | None) -> int:
         return int(self._one("SELECT count(*) FROM documents WHERE ?1 IS NULL OR library = ?1", library))
 
-    def libraries(self) -> list[LibrarySummary]:
+    def libraries(self) -> list[values.LibrarySummary]:
         rows = self.connection.execute(
             "SELECT d.library, count(*), sum(h.chunk_count) FROM documents d JOIN holdings h ON h.id = d.id "
             "GROUP BY 1 ORDER BY 1"
         )
-        return [LibrarySummary(*check_types(row, _ENTRY, str, int, int)) for row in rows]
+        return [values.LibrarySummary(*check_types(row, _ENTRY, str, int, int)) for row in rows]
 
     # --- for a search -------------------------------------------------------------------------------------
 
@@ -162,15 +162,10 @@ class LibraryReader(Reader):
         vectors = table_rows.vector_rows(b"".join(vector for _, vector in rows), dimensions)
         return np.array([row for row, _ in rows], np.int64) >> table_rows.WINDOW_BITS, vectors
 
-    def documents_passing(self, filter_: Filter) -> list[int]:
-        """Row ids of the documents that meet the filter's conditions on documents."""
-        condition, values = all_of(filter_.documents)
-        return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM documents WHERE {condition}", values)]
-
-    def passages_passing(self, filter_: Filter) -> list[int]:
-        """Row ids of the passages that meet the filter's conditions on passages."""
-        condition, values = all_of(filter_.passages)
-        return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM chunks WHERE {condition}", values)]
+    def rows_passing(self, table: Literal["documents", "chunks"], conditions: Sequence[Condition]) -> list[int]:
+        """Row ids of the documents or passages that meet conditions of a filter."""
+        condition, bound = all_of(conditions)
+        return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM {table} WHERE {condition}", bound)]
 
     def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
         """As :meth:`matching`, for passages that pass a filter."""
@@ -257,7 +252,7 @@ class LibraryWriter:
     def close(self) -> None:
         self.connection.close()
 
-    def store(self, staged: StagedDocument) -> Ingested:
+    def store(self, staged: StagedDocument) -> values.Ingested:
         """Add a document, or replace the one with its source and library.
 
         A replaced document keeps ``created_at`` and its metadata, to which new keys are added. Raises
@@ -288,7 +283,9 @@ class LibraryWriter:
             notes = (*notes, "It has no text, so no search finds it.")
         if changed:
             notes = (*notes, f"Its metadata has new values for {', '.join(changed)}.")
-        return Ingested("replaced" if stored else "indexed", doc_id, info.source, info.library, chunk_count, notes)
+        return values.Ingested(
+            "replaced" if stored else "indexed", doc_id, info.source, info.library, chunk_count, notes
+        )
 
     def change_model(self, settings: Mapping[str, str]) -> None:
         """Set the embedding model in the manifest, and delete all vectors."""
@@ -311,14 +308,14 @@ class LibraryWriter:
                 "INSERT OR REPLACE INTO changes SELECT id, ? FROM documents", (self.reader.version() + 1,)
             )
 
-    def delete(self, doc_id: str) -> Deleted:
+    def delete(self, doc_id: str) -> values.Deleted:
         """Delete a document. Raises :class:`NotFound`."""
         with writing(self.connection):
             stored = self.reader.by_id(doc_id)
             self._mark_changed(self._remove(stored))
-        return Deleted("deleted", doc_id, stored.chunk_count)
+        return values.Deleted("deleted", doc_id, stored.chunk_count)
 
-    def update(self, doc_id: str, changes: Mapping[str, Any]) -> Updated:
+    def update(self, doc_id: str, changes: Mapping[str, Any]) -> values.Updated:
         """Merge ``changes`` into a document's metadata. Raises :class:`NotFound`."""
         with writing(self.connection):
             stored = self.reader.by_id(doc_id)
@@ -327,7 +324,7 @@ class LibraryWriter:
             self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
             self._add_labels(id_, merged)
             self._mark_changed(id_)
-        return Updated("updated", doc_id, stored.source, stored.library, merged)
+        return values.Updated("updated", doc_id, stored.source, stored.library, merged)
 
     def _add_labels(self, id_: int, metadata: Mapping[str, Any]) -> None:
         self.connection.executemany(

@@ -157,10 +157,7 @@ def _scopes(claims: Mapping[str, Any]) -> set[str]:
     scopes: set[str] = set()
     for name in ("scope", "scp"):
         value = claims.get(name)
-        if isinstance(value, str):
-            scopes |= set(value.split())
-        elif isinstance(value, list):
-            scopes |= {str(item) for item in value}
+        scopes.update(value.split() if isinstance(value, str) else map(str, value) if isinstance(value, list) else ())
     return scopes
 
 

@@ -145,28 +145,22 @@ def milvus(source: str) -> MilvusAddress:
     Lite ``milvus+lite:FILE.db/COLLECTION``.
     """
     match = _MILVUS.fullmatch(source.strip())
-    if not match:
-        raise ConfigError(f"That is not an address of Milvus. Write {MILVUS_FORMS}.")
-    kind, rest = (match["kind"] or "").lower(), match["rest"]
+    kind, rest = ((match["kind"] or "").lower(), match["rest"]) if match else ("", "")
     where, _, collection = rest.rpartition("/")
-    if not _COLLECTION.fullmatch(collection):
-        raise ConfigError(
-            f"An address of Milvus ends in the collection's name, of letters, digits and underscores: {MILVUS_FORMS}."
-        )
-    if kind == "+lite":
-        if not where.lower().endswith(".db"):
-            raise ConfigError(f"A file of Milvus Lite ends in .db. Write {MILVUS_FORMS}.")
-        return MilvusAddress(where, collection, lite=True)
-    parts = split(("https:" if kind else "http:") + where)
-    host, port = parts.hostname, parts.port
+    is_lite = kind == "+lite"
+    parts = split("" if is_lite else ("https:" if kind else "http:") + where)
     if parts.username or parts.password:
         raise ConfigError(f"An address of Milvus has no credentials. Set {MILVUS_TOKEN} to USER:PASSWORD or a key.")
-    database = parts.path.strip("/")
-    if not host or parts.query or parts.fragment or (database and not _COLLECTION.fullmatch(database)):
-        raise ConfigError(f"That is not an address of Milvus. Write {MILVUS_FORMS}.")
-    named = f"[{host}]" if ":" in host else host
-    port = port or (443 if kind else 19530)  # Milvus' own port
-    return MilvusAddress(f"{parts.scheme}://{named}:{port}", collection, database)
+    host, database = parts.hostname or "", parts.path.strip("/")
+    is_server = host and not parts.query and not parts.fragment and (not database or _COLLECTION.fullmatch(database))
+    if not _COLLECTION.fullmatch(collection) or not (where.lower().endswith(".db") if is_lite else is_server):
+        raise ConfigError(
+            f"That is not an address of Milvus. Write {MILVUS_FORMS}. Names have letters, digits and underscores."
+        )
+    if is_lite:
+        return MilvusAddress(where, collection, lite=True)
+    port = parts.port or (443 if kind else 19530)  # Milvus' own port
+    return MilvusAddress(f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}", collection, database)
 
 
 def parse(source: str) -> Address:

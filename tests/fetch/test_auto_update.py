@@ -15,7 +15,7 @@ import anvil
 from anvil.errors import ConfigError, FetchError
 from anvil.fetch import auto_update
 from anvil.fetch.auto_update import AutoUpdater
-from anvil.fetch.fetch_index import fetch
+from anvil.fetch.fetch_index import FetchRequest, fetch
 from anvil.fetch.settings import FetchOptions
 from anvil.index_file import publish
 from tests.conftest import write
@@ -42,7 +42,7 @@ def follow(server: Server, tmp_path: Path) -> Iterator[Callable[..., AutoUpdater
     made: list[AutoUpdater] = []
 
     def make(refresh: int = 0, moved: Callable[[], None] = lambda: None) -> AutoUpdater:
-        made.append(AutoUpdater(f"{server.url}/", FetchOptions(refresh), tmp_path))
+        made.append(AutoUpdater(f"{server.url}/", FetchRequest(FetchOptions(refresh), head=tmp_path)))
         made[-1].on_replaced = moved
         return made[-1]
 

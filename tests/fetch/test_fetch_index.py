@@ -484,7 +484,9 @@ def test_files_beyond_the_limit_are_refused_declared_or_not(
     most = index.stat().st_size - 1
     small = replace(PATIENT, size=most)
     server.publish(index)
-    assert f"more than the {most:,} bytes that are allowed. Raise fetch.max_bytes" in refused(get, server.url, ArtifactRejected, limits=small)
+    assert f"more than the {most:,} bytes that are allowed. Raise fetch.max_bytes" in refused(
+        get, server.url, ArtifactRejected, limits=small
+    )
     server.answers["/plain.db"] = Answer(index.read_bytes(), headers={"Content-Length": ""})
     assert f"more than the {most:,} bytes" in refused(get, f"{server.url}/plain.db", ArtifactRejected, limits=small)
     server.answers["/anvil/index.db"].headers = {"Content-Length": ""}
