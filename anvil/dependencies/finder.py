@@ -31,7 +31,7 @@ from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, DocsHints, DocsReport, LockedDocs, report_on
 from anvil.documents.document_source import DocumentSource, GivenDocuments, PageDecoder
 from anvil.embedding.provider import EmbeddingProvider
-from anvil.errors import ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
+from anvil.errors import ArtifactRejected, BuildError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
 from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED, FetchRequest
@@ -44,7 +44,7 @@ from anvil.http.client import HttpClient, Limits
 from anvil.index_file import manifests, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
-from anvil.system import installation, safe_files
+from anvil.system import safe_files
 from anvil.text import front_matter
 from anvil.values import Document, Progress, Skipped, silent
 from anvil.wording import counted
@@ -63,11 +63,8 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     verified here."""
 
     def __init__(self, config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> None:
-        if config.table(FetchOptions).require_attestation and not attestation.is_installed():
-            raise ConfigError(
-                "fetch.require_attestation is set, and verifying attestations needs the extra attest. "
-                f"Install it: {installation.install_extras('attest')}"
-            )
+        if config.table(FetchOptions).require_attestation:
+            attestation.ensure_installed("fetch.require_attestation is set")
         self._config, self._fetch = config, config.table(FetchOptions)
         self._options = config.table(DepsOptions)
         self._base = base

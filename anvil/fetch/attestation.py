@@ -213,32 +213,28 @@ class Examiner:
                 f"{shown} must have an attestation, but nothing says who must have built it. Name the repository with "
                 "attested_by in the configuration, or with --attested-by OWNER/REPO of 'anvil pull'."
             )
-        if not is_installed():
-            raise ConfigError(
-                f"{shown} must have an attestation, and verifying it needs the extra attest. "
-                f"Install it: {installation.install_extras('attest')}"
-            )
+        ensure_installed(f"{shown} must have an attestation")
 
-    def recall(self, sha256: str) -> Attestation | None:
-        """The attestation of an index from the cache; None if it was not verified before, or has another builder."""
-        if self.rule is None or self._cache is None:
+    def known(self, sha256: str) -> Examined | None:
+        """The result for an index that needs no examination: attestations are not read, or its attestation was verified
+        before and has the right builder. Else None."""
+        if self.rule is None:
+            return Examined()
+        if self._cache is None:
             return None
-        return verified_before(self._cache, sha256, self._builder, self.rule.trusted_root)
+        recalled = verified_before(self._cache, sha256, self._builder, self.rule.trusted_root)
+        return None if recalled is None else Examined(recalled)
 
-    def is_settled(self, sha256: str) -> bool:
-        """Whether an index needs no further examination."""
-        return self.rule is None or self.recall(sha256) is not None
-
-    def offline(self, sha256: str) -> Attestation | None:
-        """The attestation of a cached index, without a request. Raises :class:`NotAttested` if one is required and was
-        not verified before."""
-        recalled = self.recall(sha256)
-        if recalled is None and self.rule is not None and self.rule.required:
+    def offline(self, sha256: str) -> Examined:
+        """The result for a cached index, without a request. Raises :class:`NotAttested` if an attestation is required
+        and was not verified before."""
+        known = self.known(sha256)
+        if known is None and self.rule is not None and self.rule.required:
             raise NotAttested(
                 f"The cached index of {self._shown} is refused: its attestation was not verified before. "
                 "Fetch it again when the network is there."
             )
-        return recalled
+        return known or Examined()
 
     def examine(self, sha256: str, read: Callable[[], Sequence[str]]) -> Examined:
         """Verify the attestation of an index. ``read``: gives its bundles; none if it has no attestation.
@@ -246,12 +242,9 @@ class Examiner:
         If the rule requires an attestation, :class:`NotAttested` is raised if there is no valid one, and
         :class:`FetchError` if the bundles cannot be fetched.
         """
-        rule = self.rule
-        if rule is None:
-            return Examined()
-        recalled = self.recall(sha256)
-        if recalled is not None:
-            return Examined(recalled)
+        rule, known = self.rule, self.known(sha256)
+        if rule is None or known is not None:
+            return known or Examined()
         try:
             bundles = read()  # before sigstore is looked for: without an attestation nobody needs to install it
             if not bundles and not rule.required:
@@ -321,6 +314,15 @@ PUBLIC = "https://tuf-repo-cdn.sigstore.dev"
 def is_installed() -> bool:
     """Whether attestations can be verified here."""
     return all(map(importlib.util.find_spec, ("sigstore", "cramjam")))
+
+
+def ensure_installed(why: str) -> None:
+    """Raise :class:`ConfigError` if attestations cannot be verified here. ``why``: the begin of its message."""
+    if not is_installed():
+        raise ConfigError(
+            f"{why}, and verifying attestations needs the extra attest. "
+            f"Install it: {installation.install_extras('attest')}"
+        )
 
 
 def verify(bundles: Sequence[str], sha256: str, trusted_root: str | None = None) -> list[Attestation]:

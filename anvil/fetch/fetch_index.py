@@ -164,8 +164,8 @@ class _Server:
                 # Another process may have confirmed it while this one waited for the lock. Whether ``checked`` is later
                 # is not asked, because a clock can go back.
                 is_confirmed = state is not None and (stored is None or state.checked != stored.checked)
-                if state is not None and is_confirmed and self.examiner.is_settled(state.sha256):
-                    return self._result(state, Examined(self.examiner.recall(state.sha256)))
+                if state is not None and is_confirmed and (known := self.examiner.known(state.sha256)) is not None:
+                    return self._result(state, known)
                 try:
                     return self._newest(state)
                 except Unreachable as error:
@@ -286,7 +286,7 @@ class _Server:
     def _cached_result(self, state: CacheState | None, reason: str) -> FetchResult:
         if state is None:
             raise Unreachable(f"{reason} It was not fetched before.")
-        return replace(self._result(state, Examined(self.examiner.offline(state.sha256))), from_cache=reason)
+        return replace(self._result(state, self.examiner.offline(state.sha256)), from_cache=reason)
 
     def _result(self, state: CacheState, examined: Examined) -> FetchResult:
         described = self.entry.manifest(state)

@@ -71,11 +71,11 @@ def _connection(address: str) -> Iterator[Any]:
 
 def _serve(ray: Any, request: dict[str, Any], messages: Iterator[dict[str, Any]], answers: BinaryIO) -> None:
     remote = ray.remote(num_cpus=1, max_retries=MAX_RETRIES)(work)
-    capacity = _Capacity(ray)
+    capacities = _capacities(ray)
     pending: deque[Any] = deque()
     more = True
     while more or pending:
-        while more and len(pending) < capacity.batches():
+        while more and len(pending) < next(capacities):
             write_message(answers, {"want": True})
             texts = next(messages, {}).get("texts")
             more = bool(texts)
@@ -97,18 +97,15 @@ def _result(ray: Any, reference: Any, version: str) -> dict[str, Any]:
     return result
 
 
-class _Capacity:
-    """The number of batches that the cluster can have at a time."""
-
-    def __init__(self, ray: Any) -> None:
-        self._ray, self._next_check, self._batches = ray, 0.0, BATCHES_PER_CPU
-
-    def batches(self) -> int:
-        """The number, from the cluster's processors at most :data:`CLUSTER_SIZE_INTERVAL_S` ago."""
-        if time.monotonic() >= self._next_check:
-            self._batches = BATCHES_PER_CPU * max(int(self._ray.cluster_resources().get("CPU", 0)), 1)
-            self._next_check = time.monotonic() + CLUSTER_SIZE_INTERVAL_S
-        return self._batches
+def _capacities(ray: Any) -> Iterator[int]:
+    """How many batches the cluster can have at a time: from its processors, at most :data:`CLUSTER_SIZE_INTERVAL_S`
+    ago."""
+    next_check = 0.0
+    while True:
+        if time.monotonic() >= next_check:
+            batches = BATCHES_PER_CPU * max(int(ray.cluster_resources().get("CPU", 0)), 1)
+            next_check = time.monotonic() + CLUSTER_SIZE_INTERVAL_S
+        yield batches
 
 
 def _brief(error: BaseException) -> str:

@@ -240,13 +240,10 @@ def configure(
     # What is nearer to this call goes over the rest: options over this machine, this machine over the project.
     config = merged(Config(), *beneath) if beneath else Config()
     config = merged(config, file or {}, origin)
-    from_environment: dict[str, Any] = {}
-    for path, kind in _leaves(Config, environment or {}):
-        name = variable(".".join(path))
-        if environment and environment.get(name):
-            _put(from_environment, path, _from_text(environment[name], kind, name))
-    config = merged(config, from_environment, "the environment")
-    config = configured(config, flags or {})
+    environment = environment or {}
+    kinds = {key: kind for key, kind in _leaves(Config, environment) if environment.get(variable(key))}
+    texts = {key: _from_text(environment[variable(key)], kind, variable(key)) for key, kind in kinds.items()}
+    config = configured(configured(config, texts, "the environment"), flags or {})
     for collection in config.collections:
         of_collection(config, collection, origin)
     return config
@@ -274,7 +271,7 @@ def of_collection(config: Config, collection: Collection, origin: str = "the con
 
 def variables() -> list[str]:
     """The environment variables that set a key."""
-    return [variable(".".join(path)) for path, _ in _leaves(Config)]
+    return [variable(key) for key, _ in _leaves(Config)]
 
 
 def variable(key: str) -> str:
@@ -282,13 +279,17 @@ def variable(key: str) -> str:
     return "ANVIL_" + key.replace(".", "_").upper()
 
 
-def configured(config: Config, flags: Mapping[str, Any]) -> Config:
+def configured(config: Config, flags: Mapping[str, Any], origin: str = "the options given") -> Config:
     """``config`` with the options ``flags``: dotted key -> value; None: not given. Raises :class:`ConfigError`."""
-    table: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     for dotted, value in flags.items():
         if value is not None:
-            _put(table, tuple(dotted.split(".")), value)
-    return merged(config, table, "the options given")
+            *path, key = dotted.split(".")
+            table = tables
+            for name in path:
+                table = table.setdefault(name, {})
+            table[key] = value
+    return merged(config, tables, origin)
 
 
 def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") -> T:
@@ -360,30 +361,21 @@ def key_of(written: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", written).replace("-", "_").lower()
 
 
-def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    for key in path[:-1]:
-        table = table.setdefault(key, {})
-    table[path[-1]] = value
-
-
-def _leaves(
-    kind: Any, environment: Mapping[str, str] | None = None, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """(path, type) of each key that a variable can set.
+def _leaves(kind: Any, environment: Mapping[str, str] | None = None, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, type) of each key that a variable can set.
 
     ``environment``: tables of capabilities of which it sets no key are left out, and not loaded.
     """
-    for key, hint in keys(kind).items():
-        own_path = (*path, key)
+    for name, hint in keys(kind).items():
+        key = prefix + name
         if isinstance(hint, str):
-            start = variable(".".join(own_path)) + "_"
-            if environment is not None and not any(name.startswith(start) for name in environment):
+            if environment is not None and not any(name.startswith(f"{variable(key)}_") for name in environment):
                 continue
             hint = registry.load(hint)
         if is_dataclass(hint):
-            yield from _leaves(hint, environment, own_path)
+            yield from _leaves(hint, environment, f"{key}.")
         elif hint != tuple[Collection, ...] and plain_type(hint) is not Mapping:
-            yield own_path, hint  # tables of any name have no variable
+            yield key, hint  # tables of any name have no variable
 
 
 # --- types of values ----------------------------------------------------------------------------------------
