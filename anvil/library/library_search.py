@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ConfigError
 from anvil.index_file import table_rows
-from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.table_rows import VectorRows, vector_rows
 from anvil.library.library_file import Damage
 from anvil.library.metadata_filter import Filter, document_filter
@@ -24,12 +23,11 @@ from anvil.library.stored_documents import LibraryReader
 from anvil.library.values import Passage, Passages
 from anvil.results import Hit
 from anvil.search import confidence, ranking, result_texts
-from anvil.search.candidates import KeywordTables, VectorIndex, near_candidates
+from anvil.search.candidates import SqliteIndex, VectorIndex
 from anvil.search.query_preparation import QueryVector, comparable_vector, semantic_obstacle
-from anvil.search.ranking import CANDIDATES, NearCandidates, RankedChunk
+from anvil.search.ranking import CANDIDATES, RankedChunk
 from anvil.search.result_texts import SectionSpan
 from anvil.text import query as lexicon
-from anvil.text.query import Stemmer
 from anvil.values import ChunkMetadata
 from anvil.wording import first_of
 
@@ -71,20 +69,12 @@ class LibrarySearch:
         object.__setattr__(self, "budget", min(max(budget, 1), MAX_CHARS))
 
 
-class SelectedPassages(NamedTuple):
-    """The passages that pass a filter: a mask over the rows, and the filter itself for SQL."""
+class LibraryIndex(SqliteIndex):
+    reader: LibraryReader
 
-    mask: NDArray[np.bool_]
-    filter: Filter
-
-
-class LibraryIndex(KeywordTables):
     def __init__(self, reader: LibraryReader) -> None:
         super().__init__(reader)
-        self.reader = reader
-        self.stem = Stemmer(tokenizer(reader.connection))
-        self.average_length = reader.average_length()
-        self._selections: dict[Filter, SelectedPassages] = {}
+        self._selections: dict[Filter, NDArray[np.bool_]] = {}
         self._load()
 
     def _load(self) -> None:
@@ -130,26 +120,25 @@ class LibraryIndex(KeywordTables):
         self._owners = replace_runs(self._owners, vector_documents, changed, [owners for owners, _ in new])
         self._stored = replace_runs(vectors, vector_documents, changed, [part for _, part in new])
         self._vectors = VectorIndex(
-            self._stored, self._places(self._owners), self.documents, before=self._vectors, changed=changed
+            self._stored, self._positions(self._owners), self.documents, before=self._vectors, changed=changed
         )
 
     @property
     def vectors(self) -> VectorIndex:
-        """All vectors, by the position of their passage in :attr:`rows`."""
         if self._vectors is None:
             owners, vectors = self.reader.matrix()
             order = np.argsort(owners, kind="stable")
             self._owners, self._stored = owners[order], vectors[order]
-            self._vectors = VectorIndex(self._stored, self._places(self._owners), self.documents)
+            self._vectors = VectorIndex(self._stored, self._positions(self._owners), self.documents)
         return self._vectors
 
-    def _places(self, owners: NDArray[np.int64]) -> NDArray[np.intp]:
-        places = np.searchsorted(self.rows, owners)
-        if len(owners) and (not len(self.rows) or (self.rows[np.minimum(places, len(self.rows) - 1)] != owners).any()):
-            raise Damage("a vector belongs to no passage")
-        return places
+    def _positions(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        positions = np.searchsorted(self.rows, rows)
+        if len(rows) and (not len(self.rows) or (self.rows[np.minimum(positions, len(self.rows) - 1)] != rows).any()):
+            raise Damage("a vector or a word belongs to no passage")
+        return positions
 
-    def select(self, filter: Filter) -> SelectedPassages | None:
+    def select(self, filter: Filter) -> NDArray[np.bool_] | None:
         """The passages that pass a filter; None: all of them."""
         if filter == Filter():
             return None
@@ -163,31 +152,20 @@ class LibraryIndex(KeywordTables):
                 mask = chosen[self.documents]
             if filter.passages:
                 mask &= np.isin(self.rows, np.array(self.reader.rows_passing("chunks", filter.passages), np.int64))
-            self._selections[filter] = SelectedPassages(mask, filter)
+            self._selections[filter] = mask
         return self._selections[filter]
-
-    def count(self, selection: SelectedPassages | None = None) -> int:
-        return len(self.rows) if selection is None else int(selection.mask.sum())
-
-    def rows_in(self, selection: SelectedPassages | None) -> list[int]:
-        rows: list[int] = (self.rows if selection is None else self.rows[selection.mask]).tolist()
-        return rows
 
     def in_order(self, rows: Collection[int]) -> list[int]:
         return sorted(rows)
 
-    def matching(self, words: Sequence[str], count: int, selection: SelectedPassages | None) -> list[int]:
-        expression = lexicon.any_of(words)
+    def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
+        expression, weights = lexicon.any_of(words), ranking.FIELD_WEIGHTS
         if selection is None:
-            return self.reader.matching(expression, ranking.FIELD_WEIGHTS, count)
-        return self.reader.matching_within(expression, ranking.FIELD_WEIGHTS, count, selection.filter)
-
-    def with_nearest(
-        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: SelectedPassages | None
-    ) -> NearCandidates:
-        by_words = np.searchsorted(self.rows, np.fromiter(named, np.int64))
-        mask = None if selection is None else selection.mask
-        return near_candidates(self.vectors, self.rows, vector, by_words, count, mask)
+            return self.reader.matching(expression, weights, count)
+        documents = np.unique(self.documents[selection])
+        if np.isin(self.documents, documents).sum() > selection.sum():  # only some passages of a document
+            return self.reader.matching_rows(expression, weights, count, self.rows_in(selection))
+        return self.reader.matching(expression, weights, count, documents.tolist())
 
 
 class LibrarySearcher:

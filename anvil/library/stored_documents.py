@@ -27,7 +27,6 @@ from anvil.library import values
 from anvil.library.library_file import Damage, check_types, metadata, writing
 from anvil.library.metadata_filter import (
     Condition,
-    Filter,
     all_of,
     different_keys,
     labels_of,
@@ -167,15 +166,10 @@ class LibraryReader(Reader):
         condition, bound = all_of(conditions)
         return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM {table} WHERE {condition}", bound)]
 
-    def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
-        """As :meth:`matching`, for passages that pass a filter."""
-        condition, values = all_of(filter_.documents)
-        within = f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
-        if filter_.passages:
-            passage_condition, passage_values = all_of(filter_.passages)
-            within += f" AND rowid IN (SELECT id FROM chunks WHERE {passage_condition})"
-            values += passage_values
-        return self._matching(expression, weights, limit, within, *values)
+    def matching_rows(self, expression: str, weights: Sequence[float], limit: int, rows: Sequence[int]) -> list[int]:
+        """As :meth:`matching`, for some passages only."""
+        within = "AND rowid IN (SELECT value FROM json_each(?))"
+        return self._matching(expression, weights, limit, within, json.dumps(rows))
 
     def passages(self, rows: Iterable[int]) -> dict[int, Passage]:
         """Row id -> passage, with score 0."""

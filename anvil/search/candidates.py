@@ -224,11 +224,19 @@ class TextCache:
         self._texts.clear()
 
 
-class KeywordTables:
-    """Words, phrases and texts from the keyword index of an SQLite file, with caches."""
+class SqliteIndex:
+    """The candidates of an SQLite file: words, phrases and texts from its keyword index, and vectors in memory.
+
+    A selection is a mask over :attr:`rows`.
+    """
+
+    rows: NDArray[np.int64]
+    """The row of each chunk, by position."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+        self.reader = reader
+        self.stem = Stemmer(tokenizer(reader.connection))
+        self.average_length = reader.average_length()
         self._frequency = lru_cache(MAX_WORDS)(lambda word: reader.frequency(lexicon.literal(word)))
         self._text_cache = TextCache(reader.searched_text)
 
@@ -246,7 +254,7 @@ class KeywordTables:
         return {token: (cached if len(word) <= MAX_WORD_CHARS else uncached)(word) for token, word in words.items()}
 
     def words_from(self, first: str) -> Iterable[tuple[str, int]]:
-        return self._reader.vocabulary(first)
+        return self.reader.vocabulary(first)
 
     def forget(self) -> None:
         """Empty the caches of words and texts, because a document has changed."""
@@ -255,25 +263,48 @@ class KeywordTables:
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
         return {
-            phrase: frozenset(self._reader.rows_matching(lexicon.literal(phrase), MAX_PHRASE_ROWS))
-            for phrase in phrases
+            phrase: frozenset(self.reader.rows_matching(lexicon.literal(phrase), MAX_PHRASE_ROWS)) for phrase in phrases
         }
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
         return self._text_cache.get(rows)
 
+    @property
+    def vectors(self) -> VectorIndex:
+        """All vectors, by the position of their chunk in :attr:`rows`."""
+        raise NotImplementedError
 
-class FileIndex(KeywordTables):
-    """The candidates of an index file, or of a copy of one in memory. A selection is a mask over :attr:`rows`."""
+    def _positions(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        """The position of each row."""
+        raise NotImplementedError
+
+    def count(self, selection: NDArray[np.bool_] | None = None) -> int:
+        return len(self.rows) if selection is None else int(selection.sum())
+
+    def rows_in(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        rows: list[int] = (self.rows if selection is None else self.rows[selection]).tolist()
+        return rows
+
+    def with_nearest(
+        self, vector: NDArray[np.float32], word_rows: Collection[int], count: int, selection: NDArray[np.bool_] | None
+    ) -> NearCandidates:
+        pages = self.vectors.page_similarity(vector)
+        similarities = (self.vectors.similarity(vector) + PAGE_WEIGHT * pages).astype(np.float64).round(SCORE_DIGITS)
+        by_words = self._positions(np.fromiter(word_rows, np.int64))
+        positions = np.union1d(by_words, best_positions(similarities, selection, count))
+        page_cosines = pages[positions].astype(np.float64).round(SCORE_DIGITS)
+        mean, peak = float(similarities.mean()), float(similarities.max())
+        return NearCandidates(self.rows[positions].tolist(), similarities[positions], page_cosines, mean, peak)
+
+
+class FileIndex(SqliteIndex):
+    """The candidates of an index file, or of a copy of one in memory."""
 
     def __init__(self, reader: Reader, link_cache: LinkCache | None = None) -> None:
         """``link_cache``: the links of pages as they were before an edit. It then gets those of all pages of this
         index."""
         super().__init__(reader)
-        self.reader = reader
         self._link_cache: LinkCache = {} if link_cache is None else link_cache
-        self.stem = Stemmer(tokenizer(reader.connection))
-        self.average_length = reader.average_length()
         flat = np.fromiter(chain.from_iterable(reader.chunk_documents()), np.int64)  # without an object for each chunk
         self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
         self._by_row = np.argsort(self.rows)
@@ -283,7 +314,6 @@ class FileIndex(KeywordTables):
 
     @property
     def vectors(self) -> VectorIndex:
-        """All vectors, by the position of their chunk in :attr:`rows`."""
         if self._vectors is None:
             owners, vectors = self.reader.matrix()
             self._vectors = VectorIndex(vectors, self._positions(owners), self._documents)
@@ -339,13 +369,6 @@ class FileIndex(KeywordTables):
             self._selections[pattern] = mask
         return mask
 
-    def count(self, selection: NDArray[np.bool_] | None = None) -> int:
-        return len(self.rows) if selection is None else int(selection.sum())
-
-    def rows_in(self, selection: NDArray[np.bool_] | None) -> list[int]:
-        rows: list[int] = (self.rows if selection is None else self.rows[selection]).tolist()
-        return rows
-
     def in_order(self, rows: Collection[int]) -> list[int]:
         ordered: list[int] = self.rows[np.sort(self._positions(np.fromiter(rows, np.int64)))].tolist()
         return ordered
@@ -357,39 +380,12 @@ class FileIndex(KeywordTables):
         documents = None if selection is None else np.unique(self._documents[selection]).tolist()
         return self.reader.matching(lexicon.any_of(words), ranking.FIELD_WEIGHTS, count, documents)
 
-    def with_nearest(
-        self, vector: NDArray[np.float32], word_rows: Collection[int], count: int, selection: NDArray[np.bool_] | None
-    ) -> NearCandidates:
-        by_words = self._positions(np.fromiter(word_rows, np.int64))
-        return near_candidates(self.vectors, self.rows, vector, by_words, count, selection)
-
     def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[NearChunk]:
         cosines = self.vectors.similarity(vector).astype(np.float64).round(SCORE_DIGITS)
         embedded = cosines > -1
         positions = best_positions(cosines, embedded if selection is None else selection & embedded, count)
         pages = self.vectors.page_similarity(vector)[positions].astype(np.float64).round(SCORE_DIGITS)
         return list(map(NearChunk, self.rows[positions].tolist(), cosines[positions].tolist(), pages.tolist()))
-
-
-def near_candidates(
-    vectors: VectorIndex,
-    rows: NDArray[np.int64],
-    vector: NDArray[np.float32],
-    by_words: NDArray[np.intp],
-    count: int,
-    allowed: NDArray[np.bool_] | None,
-) -> NearCandidates:
-    """:meth:`CandidateIndex.with_nearest` where all ``vectors`` are in memory.
-
-    ``rows``: the row of each position. ``by_words``: the positions of candidates by words. ``allowed``: a mask over the
-    positions.
-    """
-    pages = vectors.page_similarity(vector)
-    similarities = (vectors.similarity(vector) + PAGE_WEIGHT * pages).astype(np.float64).round(SCORE_DIGITS)
-    positions = np.union1d(by_words, best_positions(similarities, allowed, count))
-    page_cosines = pages[positions].astype(np.float64).round(SCORE_DIGITS)
-    mean, peak = float(similarities.mean()), float(similarities.max())
-    return NearCandidates(rows[positions].tolist(), similarities[positions], page_cosines, mean, peak)
 
 
 def best_positions(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:
