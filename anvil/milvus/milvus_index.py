@@ -30,7 +30,7 @@ from anvil.milvus.milvus_client import Client
 from anvil.milvus.milvus_reader import LayeredReader, MilvusReader, Overlay, Words
 from anvil.project_indexes import IndexLocation
 from anvil.search import ranking
-from anvil.search.candidates import TextCache, VectorIndex
+from anvil.search.candidates import VectorIndex
 from anvil.search.page_weights import PageFactors, factors
 from anvil.search.ranking import SCORE_DIGITS, NearCandidates, NearChunk, RowSet
 from anvil.search.searcher import Searcher
@@ -161,7 +161,6 @@ class MilvusIndex:
         self.stem = Stemmer(tokenizer(connection.open_scratch(":memory:")))
         self.average_length = reader.average_length()
         self.has_vectors = reader.counts()["vectors"] > 0
-        self._texts = TextCache(reader.searched_text)
         listed = reader.listed
         self._paths = [path for path, _, _ in listed]
         self._ids = np.array([id_ for _, id_, _ in listed], np.int64)
@@ -231,7 +230,7 @@ class MilvusIndex:
         return sorted(rows, key=lambda row: (self._rank[chunks[row].document_id], chunks[row].ordinal))
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
-        return self._texts.get(rows)
+        return self.reader.searched_text(rows)
 
     # --- words -----------------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.index_file import connection, table_rows
@@ -26,6 +26,7 @@ from anvil.index_file.writer import Writer
 from anvil.milvus import milvus_collections
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.milvus.milvus_collections import About, ChunkFields, PageEntry, nearest_params
+from anvil.search.candidates import RowCache
 from anvil.text import visible_text
 from anvil.text.link_popularity import LinkablePage, PageLinks, PossibleLink, links_of
 from anvil.values import PageChunk, Section
@@ -34,13 +35,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-T = TypeVar("T")
 BATCH_ROWS = 500
 """Rows of one request."""
 BATCH_PAGES = 100
 """Pages whose chunks are read together."""
-MAX_CACHED_ROWS = 2048
-"""Rows in each cache."""
 _WORDS = ["words", "length"]
 
 
@@ -50,27 +48,6 @@ class Words(NamedTuple):
 
     columns: tuple[str, ...]
     length: int
-
-
-class RowCache(Generic[T]):
-    """A cache of values by id. ``read``: gives the values that it does not have. When it is full, it is emptied."""
-
-    def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
-        self._read = read
-        self._values: dict[int, T] = {}
-
-    def get(self, ids: Iterable[int]) -> dict[int, T]:
-        """Id -> value; ids without a value are left out."""
-        id_list = list(dict.fromkeys(map(int, ids)))
-        values = {id_: self._values[id_] for id_ in id_list if id_ in self._values}
-        new = self._read([id_ for id_ in id_list if id_ not in values])
-        self.add(new)
-        return {**values, **new}
-
-    def add(self, new: Mapping[int, T]) -> None:
-        if len(self._values) + len(new) > MAX_CACHED_ROWS:
-            self._values.clear()
-        self._values.update(islice(new.items(), MAX_CACHED_ROWS))
 
 
 class MilvusReader:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from anvil.text import query as lexicon
 from anvil.text.link_popularity import PageLinks, PossibleLink, definitions, links_of
 from anvil.text.query import Stemmer
 
+T = TypeVar("T")
 BLOCK_ROWS = 1024
 """Rows converted at once. They fit into the processor's cache, and BLAS uses no threads, which would cost more."""
 TWO_THREADS_FROM_ROWS = 16 * BLOCK_ROWS
@@ -190,38 +191,36 @@ MAX_FILTERS = 8
 """Globs whose selection is cached."""
 MAX_PHRASE_ROWS = 1000
 """Chunks that are counted for a phrase."""
-MAX_TEXTS = 1024
-"""Chunks whose texts are kept in memory."""
+MAX_CACHED_ROWS = 2048
+"""Rows in each cache, such as chunks whose texts are kept in memory."""
 
 LinkCache = dict[tuple[str, bytes], tuple[PossibleLink, ...]]
 """Path and digest of a page -> the links in it."""
 
 
-class TextCache:
-    """The texts of the chunks that were scored last."""
+class RowCache(Generic[T]):
+    """A cache of values by id. ``read``: gives the values that it does not have. When it is full, it is emptied."""
 
-    def __init__(self, read: Callable[[Sequence[int]], dict[int, SearchedText]]) -> None:
+    def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
         self._read = read
-        self._texts: dict[int, SearchedText] = {}
+        self._values: dict[int, T] = {}
 
-    def get(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
-        """Row -> text, of these rows and maybe others. Raises :class:`ArtifactRejected` if the index lacks the text of
-        one."""
-        unknown = [row for row in rows if row not in self._texts]
-        if len(self._texts) + len(unknown) > MAX_TEXTS:
-            self._texts.clear()
-            unknown = list(rows)
-        self._texts.update(self._read(unknown))
-        if any(row not in self._texts for row in unknown):
-            raise ArtifactRejected(
-                "The index is damaged: its keyword index lacks chunks. Build it again with 'anvil build --force', or "
-                "fetch it again."
-            )
-        return self._texts
+    def get(self, ids: Iterable[int]) -> dict[int, T]:
+        """Id -> value; ids without a value are left out."""
+        id_list = list(dict.fromkeys(map(int, ids)))
+        values = {id_: self._values[id_] for id_ in id_list if id_ in self._values}
+        new = self._read([id_ for id_ in id_list if id_ not in values])
+        self.add(new)
+        return {**values, **new}
+
+    def add(self, new: Mapping[int, T]) -> None:
+        if len(self._values) + len(new) > MAX_CACHED_ROWS:
+            self._values.clear()
+        self._values.update(islice(new.items(), MAX_CACHED_ROWS))
 
     def forget(self) -> None:
         """Empty the cache."""
-        self._texts.clear()
+        self._values.clear()
 
 
 class SqliteIndex:
@@ -238,7 +237,7 @@ class SqliteIndex:
         self.stem = Stemmer(tokenizer(reader.connection))
         self.average_length = reader.average_length()
         self._frequency = lru_cache(MAX_WORDS)(lambda word: reader.frequency(lexicon.literal(word)))
-        self._text_cache = TextCache(reader.searched_text)
+        self._texts = RowCache(reader.searched_text)
 
     @property
     def links(self) -> PageLinks | None:
@@ -259,7 +258,7 @@ class SqliteIndex:
     def forget(self) -> None:
         """Empty the caches of words and texts, because a document has changed."""
         self._frequency.cache_clear()
-        self._text_cache.forget()
+        self._texts.forget()
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
         return {
@@ -267,7 +266,13 @@ class SqliteIndex:
         }
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
-        return self._text_cache.get(rows)
+        texts = self._texts.get(rows)
+        if not texts.keys() >= set(rows):
+            raise ArtifactRejected(
+                "The index is damaged: its keyword index lacks chunks. Build it again with 'anvil build --force', or "
+                "fetch it again."
+            )
+        return texts
 
     @property
     def vectors(self) -> VectorIndex:

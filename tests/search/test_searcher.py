@@ -963,7 +963,7 @@ def test_more_chunks_than_are_remembered_change_no_score(
     pages = {f"{i}.md": f"# Page {i}\n\nA common word, and word{i} alone.\n" for i in range(60)}
     searcher = opened(pages, keywords)
     before = [ask(searcher, query, 20) for query in ("common", "word7", "common word9")]
-    monkeypatch.setattr("anvil.search.candidates.MAX_TEXTS", 5)
+    monkeypatch.setattr("anvil.search.candidates.MAX_CACHED_ROWS", 5)
     reader = searcher.index.reader
     assert isinstance(reader, Reader)
     fresh = Searcher(FileIndex(reader), keywords)
