@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from anvil.errors import ConfigError
 from anvil.server.oauth import OAuthSettings
-from anvil.settings.index_url import LOOPBACK
+from anvil.settings import index_url
 
 T = TypeVar("T")
 ANY_HOST = "*"
@@ -163,7 +162,7 @@ class HttpOptions:
         """Whether clients may call the server by this host name (without port)."""
         name = host.lower().rstrip(".")
         if ANY_HOST in self.allowed_host or name in {
-            allowed.lower().strip("[]") for allowed in (*LOOPBACK, *self.allowed_host)
+            allowed.lower().strip("[]") for allowed in (*index_url.LOOPBACK, *self.allowed_host)
         }:
             return True
         own = parsed_address(self.host)
@@ -209,9 +208,5 @@ def host_name(value: str) -> str | None:
     """The host in a ``Host`` header, or in an ``Origin`` without its scheme; None if it is not valid."""
     if "]" in value and not _AFTER_BRACKET.fullmatch(value.rpartition("]")[2]):
         return None  # urlsplit would drop the text behind the bracket
-    try:
-        parts = urlsplit(f"http://{value}")
-        _ = parts.port  # raises if it is not a number
-    except ValueError:
-        return None
+    parts = index_url.split(f"http://{value}")
     return None if parts.path or parts.query or parts.username is not None else parts.hostname

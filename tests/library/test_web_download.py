@@ -403,7 +403,9 @@ def test_what_is_refused_says_why(site: str) -> None:
     for url in ("ftp://x/y", "file:///etc/passwd", "nonsense", "javascript:1"):
         assert "is not an http or https URL" in refused(url, ConfigError)
     for port in ("99999", "65536", "0"):
-        assert "is not an http or https URL with a valid host and port" in refused(f"http://{HERE}:{port}/", ConfigError)
+        assert "is not an http or https URL with a valid host and port" in refused(
+            f"http://{HERE}:{port}/", ConfigError
+        )
     assert "user name or password" in refused("http://me:secret@x/", ConfigError)
     assert "secret" not in refused(f"http://{HERE}:1/?key=secret", DocumentRejected)
 
