@@ -95,6 +95,8 @@ class GrepRequest:
     regex: bool = False
     """Whether ``pattern`` is a regular expression of RE2, which has no look-around."""
     ignore_case: bool = True
+    word: bool = False
+    """Whether only matches count that have no letter, number or underscore next to them."""
     context: int = 0
     """Lines before and after each match."""
     max_matches: int = 50

@@ -10,7 +10,7 @@ import click
 
 from anvil.cli import options, output, pages
 from anvil.cli.output import NO, OK
-from anvil.requests import OpenRequest
+from anvil.requests import GrepRequest, OpenRequest
 from anvil.search import grep
 from anvil.wording import counted
 
@@ -26,6 +26,7 @@ ALL_MATCHES = 10**9
 @options.in_site
 @click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression (RE2: no look-around).")
 @click.option("--case-sensitive", "-s", is_flag=True, help="Distinguish upper and lower case.")
+@click.option("--word", "-w", is_flag=True, help="Find whole words only.")
 @click.option("--context", "-C", type=click.IntRange(0), default=0, metavar="N", help="N lines around each match, too.")
 @click.option("--max-matches", "-m", type=click.IntRange(1), metavar="N", help="Stop printing after N matching lines.")
 @click.option("--files-with-matches", "-l", "only_paths", is_flag=True, help="Print only the paths of the pages.")
@@ -36,6 +37,7 @@ def command(
     given: OpenRequest,
     regex: bool,
     case_sensitive: bool,
+    word: bool,
     context: int,
     max_matches: int | None,
     only_paths: bool,
@@ -48,13 +50,14 @@ def command(
     The exit code is 0 if a line matches, 1 if none does, and 2 after an error. A PATTERN that begins with a dash needs
     -- before it.
     """
-    matcher = grep.compile(pattern, regex=regex, ignore_case=not case_sensitive)
+    matcher = grep.compile(GrepRequest(pattern, regex=regex, ignore_case=not case_sensitive, word=word))
     with options.opened(given) as opened:
         result = opened.grep(
             pattern,
             None if path is None else pages.glob(opened, path),
             regex=regex,
             ignore_case=not case_sensitive,
+            word=word,
             context=context,
             max_matches=max_matches or ALL_MATCHES,
             max_chars=None,

@@ -140,14 +140,14 @@ def _fetch_included(
 
         prefix, look = start_of(folder.path), includes.Look(folder.path, file)
         for path, page in sorted(pages.items()):
-            data = repository.read_blob(page.id)
+            text = repository.read_blob(page.id).decode("utf-8", "replace")
             if tree[path].kind == "symlink":
-                target = posixpath.join(posixpath.dirname(path), data.decode("utf-8", "replace"))
+                target = posixpath.join(posixpath.dirname(path), text)
                 entry = tree.get(posixpath.normpath(target))
                 if entry is not None and entry.kind == "file" and not remote.has(entry.id):
                     wanted.add(entry.id)
-            elif includes.may_include(data):
-                expanded = includes.expand(data.decode("utf-8", "replace"), path[len(prefix) :], look)
+            elif includes.may_include(text):
+                expanded = includes.expand(text, path[len(prefix) :], look)
                 missing += len(expanded.missing)
         if not wanted:
             return missing

@@ -7,6 +7,7 @@ skipped file has a reason that a person can act on.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import itertools
 import re
@@ -177,7 +178,7 @@ _AGENTS_POINTER = re.compile(
 """The text of a file that has only blocks of ``anvil agents``."""
 POINTER_ALONE = "only the pointer of 'anvil agents', which is about the pages and no page itself"
 """The reason for skipping such a file. It is not reported: Anvil wrote the file, and nobody has to act."""
-_FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
+_FAILURES = ("not UTF-", "binary", "cannot be read", "the folder cannot be listed")
 
 
 class Selection:
@@ -232,12 +233,12 @@ class Selection:
 
 
 _MARKS = (
-    (b"\xff\xfe\0\0", "UTF-32"),  # before UTF-16, because it begins with the mark of UTF-16
-    (b"\0\0\xfe\xff", "UTF-32"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
+    (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, because it begins with the mark of UTF-16
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
 )
-"""Byte order marks and their encodings."""
+"""Byte order marks and their encodings. A file without one of these is UTF-8."""
 
 
 class PageDecoder:
@@ -251,7 +252,7 @@ class PageDecoder:
         self._look = look if options.includes else None
 
     def refusal(self, data: bytes) -> str | None:
-        """Why these bytes are not a page; None for UTF-8 text within the limit."""
+        """Why these bytes are not a page; None for text within the limit."""
         limit = self._options.max_file_bytes
         if data.startswith(b"<!-- anvil agents: ") and _AGENTS_POINTER.fullmatch(data):
             return POINTER_ALONE
@@ -259,7 +260,7 @@ class PageDecoder:
 
     def text(self, data: bytes) -> str:
         """The text of bytes that :meth:`refusal` accepts, without a byte order mark."""
-        return data.decode("utf-8-sig")
+        return data.decode(_encoding(data)).removeprefix("\ufeff")
 
     def included(self, blob: str, data: bytes) -> includes.IncludedFile:
         """A file that a page includes. ``blob``: its id; empty if there is no such file."""
@@ -269,7 +270,7 @@ class PageDecoder:
     def document(self, path: str, blob: str, data: bytes) -> Document:
         """The page of bytes that :meth:`refusal` accepts, with the text that it includes."""
         text, size = self.text(data), len(data)
-        if not includes.may_include(data):
+        if not includes.may_include(text):
             return Document(path, blob, text, size)
         if self._look is None:
             return Document(path, blob, text, size, fingerprint=includes.NOT_FOLLOWED)
@@ -279,22 +280,25 @@ class PageDecoder:
         return Document(path, blob, expanded.text, size, fingerprint=fingerprint, inserted=inserted, missing=missing)
 
 
+def _encoding(data: bytes) -> str:
+    return next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "UTF-8")
+
+
 def _no_text(data: bytes) -> str | None:
-    """Why these bytes are not UTF-8 text; None if they are."""
-    if encoding := next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None):
-        return f"not UTF-8 but {encoding}, by its byte order mark; save it as UTF-8"
+    """Why these bytes are not text; None if they are."""
     if data.startswith(_LFS_POINTER):
         return "a pointer of Git LFS; run 'git lfs pull' to get its text"
-    if (at := data.find(b"\0")) >= 0:  # valid UTF-8, but no text has it
+    encoding = _encoding(data)
+    if encoding == "UTF-8" and (at := data.find(b"\0")) >= 0:  # valid UTF-8, but no text has it
         return f"binary: it has a NUL byte at offset {at}"
     if data.isascii():  # faster than decoding
         return None
     try:
-        data.decode("utf-8")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return f"not UTF-8: byte 0x{data[error.start]:02x} in line {line}; save it as UTF-8"
-    return None
+        return f"not {encoding}: byte 0x{data[error.start]:02x} in line {line}; save it as UTF-8"
+    return "binary: it has a NUL character" if "\0" in text else None
 
 
 def is_failure(reason: str) -> bool:

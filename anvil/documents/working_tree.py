@@ -379,7 +379,7 @@ class WorkingTree:
             files = includes.files(of_includes)
             if files and self._are_unchanged(files):
                 return of_includes
-        return self._decoder.document(path, blob, data).fingerprint if includes.may_include(data) else ""
+        return self._decoder.document(path, blob, data).fingerprint
 
     def _time_in(self, path: str, committed: _Committed) -> str | None:
         """The time of the last commit that changed a file, or of the file if edited since; None without a file."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 import bisect
 import itertools
 import posixpath
+import re
 import time
+import unicodedata
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
@@ -40,11 +42,14 @@ MAX_REGEX_LINE_CHARS = 32_768
 READ_LITERALLY = "No line has this text as it stands, and regex is off, so it is not read as an expression."
 _EXPRESSION = lazy_pattern(r"[.\])][*+?]|\[[^\]]+\]|\\[bBdDsSwW.]|\w\||\(\?")
 """Signs that regular expressions have, and few texts."""
+_APART = r"[^\pL\pM\pN_]"
+"""A character beside a word. ``\\b`` of RE2 knows ASCII only."""
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 
-def compile(pattern: str, *, regex: bool = False, ignore_case: bool = True) -> LineMatcher:
-    """The matcher for a pattern. Raises :class:`ConfigError` if the pattern is empty, too long or not valid."""
+def compile(request: GrepRequest) -> LineMatcher:
+    """The matcher for a request. Raises :class:`ConfigError` if the pattern is empty, too long or not valid."""
+    pattern = normalized(request.pattern)
     if not pattern:
         raise ConfigError("pattern parameter is required")
     if len(pattern) > MAX_PATTERN_CHARS:
@@ -55,12 +60,19 @@ def compile(pattern: str, *, regex: bool = False, ignore_case: bool = True) -> L
         raise ConfigError(
             "The pattern has a line break, and lines are matched one by one. Search for one of its lines."
         )
-    return _Regex(pattern, ignore_case) if regex else _FixedText(pattern, ignore_case)
+    if request.regex or request.word:
+        return _Regex(pattern if request.regex else re.escape(pattern), request.ignore_case, request.word)
+    return _FixedText(pattern, request.ignore_case)
 
 
 def is_read_literally(request: GrepRequest) -> bool:
     """Whether a pattern that looks like a regular expression is searched for as it stands."""
     return not request.regex and _EXPRESSION.search(request.pattern) is not None
+
+
+def normalized(text: str) -> str:
+    """The text with composed letters (NFC), as most keyboards type them. It has the same lines."""
+    return unicodedata.normalize("NFC", text)
 
 
 def with_line_feeds(text: str) -> str:
@@ -107,9 +119,10 @@ class _FixedText:
 
 
 class _Regex:
-    """A regular expression, with the methods of :class:`_FixedText`."""
+    """A regular expression, with the methods of :class:`_FixedText`. ``word``: only matches without a letter, a number
+    or an underscore next to them."""
 
-    def __init__(self, pattern: str, ignore_case: bool) -> None:
+    def __init__(self, pattern: str, ignore_case: bool, word: bool) -> None:
         import re2  # takes 10 ms
 
         options = re2.Options()
@@ -117,8 +130,12 @@ class _Regex:
         options.never_nl = True  # no match spans lines, whatever the pattern
         options.never_capture = True
         options.log_errors = False
+        self._group = int(word)
         try:
             self._compiled = re2.compile(f"(?m){pattern}".encode(), options)
+            if word:
+                options.never_capture = False
+                self._compiled = re2.compile(f"(?m)(?:^|{_APART})({pattern})(?:{_APART}|$)".encode(), options)
         except (re2.error, UnicodeEncodeError) as error:
             raise ConfigError(_advice(pattern, error)) from None
         if self._compiled.programsize > MAX_PROGRAM_INSTRUCTIONS:
@@ -148,11 +165,13 @@ class _Regex:
 
     def spans(self, line: str) -> Iterator[tuple[int, int]]:
         data = line.encode("utf-8", "surrogatepass")
-        place = at = 0
-        for match in self._compiled.finditer(data):
-            start = place + _characters(data[at : match.start()])
-            place, at = start + _characters(data[match.start() : match.end()]), match.end()
-            yield start, place
+        end = at = counted_bytes = 0
+        while (match := self._compiled.search(data, at)) is not None:
+            first, last = match.span(self._group)
+            start = end + _characters(data[counted_bytes:first])
+            end, counted_bytes = start + _characters(data[first:last]), last
+            yield start, end
+            at = max(last, match.start() + 1)  # a character next to a word can be next to two words
 
 
 LineMatcher: TypeAlias = _FixedText | _Regex
@@ -194,7 +213,7 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
     for number, (document, chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
         text = pages.page_text(chunks)
         page: _PageLines | None = None
-        for line in _matching_lines(matcher, with_line_feeds(text), stop_at):
+        for line in _matching_lines(matcher, normalized(with_line_feeds(text)), stop_at):
             if page is None:
                 page = _PageLines(document, text, reader)
                 total_pages += 1

@@ -123,6 +123,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("path", "Page, folder or glob."),
             Parameter("regex", "", "boolean", False),
             Parameter("ignore_case", "", "boolean", True),
+            Parameter("word", "Whole words only.", "boolean", False),
             Parameter("context", "Lines around a match.", "integer", 0, minimum=0, maximum=20),
             Parameter("max_matches", "", "integer", 50, minimum=1, maximum=500),
             Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),

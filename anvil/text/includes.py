@@ -48,7 +48,7 @@ MAX_PARENT_FOLDERS = 4
 
 # Names of files with private keys. A page of a cloned repository must not make Anvil publish one.
 _KEYS = lazy_pattern(r"^id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|kdbx)$", re.IGNORECASE)
-_MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
+_MARKS = ("{*", "{!", "8<-", "<<<", "readfile", "literalinclude")
 # For nearly all lines, this one search saves trying all patterns below.
 _HINT = lazy_pattern(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
 _FENCE = lazy_pattern(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
@@ -117,9 +117,9 @@ def is_private(path: str) -> bool:
     return any(name[:1] == "." and name != ".github" for name in names) or _KEYS.search(names[-1]) is not None
 
 
-def may_include(data: bytes) -> bool:
-    """Whether the bytes of a page can include a file."""
-    return any(mark in data for mark in _MARKS)  # ten times faster than a regular expression
+def may_include(text: str) -> bool:
+    """Whether a page can include a file."""
+    return any(mark in text for mark in _MARKS)  # ten times faster than a regular expression
 
 
 def expand(text: str, page: str, look: Look) -> Expanded:

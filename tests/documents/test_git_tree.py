@@ -82,8 +82,15 @@ def test_every_source_holds_the_same(root: Path) -> None:
     (root / "docs/data").symlink_to("n.txt")
     (root / "docs/bin.md").write_bytes(b"a\0b")
     (root / "docs/latin.md").write_bytes(b"# Menu\n\ncaf\xe9")
-    for name in ("UTF-16", "UTF-32"):
-        (root / f"docs/{name}.md").write_bytes("hi".encode(name))
+    marked = {
+        "16-be.md": b"\xfe\xff\0h\x20\x1c",
+        "16-le.md": "h\u201c".encode("utf-16"),
+        "32.md": "h\u201c".encode("utf-32"),
+    }
+    for path, data in marked.items():
+        (root / "docs" / path).write_bytes(data)
+    (root / "docs/16-bad.md").write_bytes(b"\xff\xfeh\0\n\0\0\xd8")
+    (root / "docs/16-nul.md").write_bytes("a\0b".encode("utf-16"))
     pointer = "<!-- anvil agents: docs -->\n## Documentation\n\nSearch it.\n<!-- end of anvil agents: docs -->\n"
     texts["CLAUDE.md"] = f"{pointer}\nWrite tests.\n"
     write(root / "docs/AGENTS.md", pointer)  # Anvil wrote it: it is no page, and not reported either
@@ -100,12 +107,13 @@ def test_every_source_holds_the_same(root: Path) -> None:
     expected |= {"link.md": texts["b.md"], "out.md": (root / "src.py").read_text()}
     for one in made:
         scan = one.scan()
-        assert dict(scan.entries) == {path: blob_id(text.encode()) for path, text in expected.items()}
-        assert list(scan.entries) == sorted(expected)
+        files = {path: text.encode() for path, text in expected.items()} | marked
+        assert dict(scan.entries) == {path: blob_id(data) for path, data in files.items()}
+        assert list(scan.entries) == sorted(files)
         assert scan.skipped == made[0].scan().skipped
         documents = [document(one, path) for path in scan.entries]
-        assert {d.path: d.text for d in documents} == expected
-        assert all(d.size == len(expected[d.path].encode()) for d in documents)
+        assert {d.path: d.text for d in documents} == expected | dict.fromkeys(marked, "h\u201c")
+        assert all(d.size == len(files[d.path]) for d in documents)
         assert one.root_path == "docs"
         assert one.commit() == run(root, "rev-parse", "HEAD")
         assert one.problem is None
@@ -115,12 +123,12 @@ def test_every_source_holds_the_same(root: Path) -> None:
         f"commit {run(root, 'rev-parse', '--short', 'HEAD')}",
     ]
     why = reasons(made[0])
-    assert sorted(why) == ["UTF-16.md", "UTF-32.md", "big.md", "bin.md", "folder", "latin.md"]
+    assert sorted(why) == ["16-bad.md", "16-nul.md", "big.md", "bin.md", "folder", "latin.md"]
     assert "2,000" in why["big.md"]
     assert "NUL byte at offset 1" in why["bin.md"]
     assert why["latin.md"] == "not UTF-8: byte 0xe9 in line 3; save it as UTF-8"
-    for name in ("UTF-16", "UTF-32"):
-        assert why[f"{name}.md"] == f"not UTF-8 but {name}, by its byte order mark; save it as UTF-8"
+    assert why["16-bad.md"] == "not UTF-16: byte 0x00 in line 2; save it as UTF-8"
+    assert why["16-nul.md"] == "binary: it has a NUL character"
 
 
 def test_a_byte_order_mark_is_taken_off_and_line_ends_are_kept(root: Path, source: Source) -> None:
@@ -129,6 +137,13 @@ def test_a_byte_order_mark_is_taken_off_and_line_ends_are_kept(root: Path, sourc
     read = document(source(root / "docs"), "a.md")
     assert (read.text, read.size) == ("# A\r\ntext\rx\n", 15)
     assert read.blob_id == run(root, "rev-parse", "HEAD:docs/a.md")
+
+
+def test_a_page_in_utf_16_may_include(root: Path, source: Source) -> None:
+    (root / "docs/a.md").write_bytes('a\n--8<-- "part.md"\n'.encode("utf-16"))
+    (root / "docs/part.md").write_bytes("é".encode("utf-16"))
+    commit(root, "bom", at=1_700_000_100)
+    assert document(source(root / "docs"), "a.md").text.endswith("\né\n")
 
 
 def test_a_crlf_checkout_is_no_change(root: Path) -> None:

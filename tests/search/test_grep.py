@@ -54,6 +54,14 @@ def test_case_is_ignored_unless_it_is_asked_for(opened: Anvil) -> None:
     assert places(opened.grep("--token", "guides", ignore_case=False)) == [("guides/a.md", 4)]
 
 
+def test_a_whole_word_and_letters_of_one_or_two_characters(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", {"a.md": "# A\n\nidle caf\u00e9\nthe id cafe\u0301\n"})
+    with anvil.open(docs, provider="none") as opened:
+        assert places(opened.grep("id", word=True)) == [("a.md", 4)]
+        for word in ("caf\u00e9", "cafe\u0301"):
+            assert places(opened.grep(word)) == places(opened.grep(word, word=True)) == [("a.md", 3), ("a.md", 4)]
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [

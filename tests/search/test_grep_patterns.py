@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.errors import ConfigError
+from anvil.requests import GrepRequest
 from anvil.search import grep
 
 texts = st.text("aAbß ẞİé\n$^", max_size=200)
 
 
-def lines(pattern: str, text: str, *, regex: bool = False, ignore_case: bool = True) -> list[int]:
-    matcher = grep.compile(pattern, regex=regex, ignore_case=ignore_case)
+def lines(pattern: str, text: str, *, regex: bool = False, ignore_case: bool = True, word: bool = False) -> list[int]:
+    matcher = grep.compile(GrepRequest(pattern, regex=regex, ignore_case=ignore_case, word=word))
     return [first + line for first, part in matcher.parts(text) for line in matcher.lines(part)]
 
 
@@ -46,7 +47,7 @@ def test_no_match_goes_over_the_end_of_a_line(pattern: str) -> None:
 
 @given(st.text("abß İ", max_size=40), st.sampled_from(["a", "ß", "s", "b ", "i", "SS"]))
 def test_the_places_in_a_line_are_those_of_the_text(line: str, pattern: str) -> None:
-    spans = list(grep.compile(pattern).spans(line))
+    spans = list(grep.compile(GrepRequest(pattern)).spans(line))
     assert bool(spans) == (pattern.casefold() in line.casefold())
     assert all(start < end for start, end in spans) and spans == sorted(spans)
     for start, end in spans:
@@ -54,7 +55,24 @@ def test_the_places_in_a_line_are_those_of_the_text(line: str, pattern: str) -> 
 
 
 def test_places_of_an_expression_count_characters() -> None:
-    assert list(grep.compile("É+", regex=True).spans("aéÉ éb")) == [(1, 3), (4, 5)]
+    assert list(grep.compile(GrepRequest("É+", regex=True)).spans("aéÉ éb")) == [(1, 3), (4, 5)]
+
+
+@given(texts, st.sampled_from(["a", "A b", "é", "ß", "aa", "."]))
+def test_a_word_has_no_letter_next_to_it(text: str, word: str) -> None:
+    alone = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    expected = [number for number, line in enumerate(text_lines(text)) if alone.search(line)] if text else []
+    assert lines(word, text, word=True, ignore_case=False) == expected
+
+
+def test_the_places_of_words_and_of_expressions_that_are_words() -> None:
+    text = "id, id id_2 über-id ID\u0301 id"
+    assert list(grep.compile(GrepRequest("id", word=True)).spans(text)) == [(0, 2), (4, 6), (17, 19), (24, 26)]
+    matcher = grep.compile(GrepRequest("(i|id)", regex=True, word=True))  # "id" is no word with "i" alone
+    assert list(matcher.spans("id id")) == [(0, 2), (3, 5)]
+    assert list(grep.compile(GrepRequest("x*", regex=True, word=True)).spans("é")) == []
+    with pytest.raises(ConfigError, match="unexpected"):
+        grep.compile(GrepRequest("a)(b", regex=True, word=True))
 
 
 @pytest.mark.parametrize(
@@ -72,12 +90,12 @@ def test_places_of_an_expression_count_characters() -> None:
 )
 def test_a_bad_pattern_is_refused_with_a_reason(pattern: str, regex: bool, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
-        grep.compile(pattern, regex=regex)
+        grep.compile(GrepRequest(pattern, regex=regex))
 
 
 @pytest.mark.parametrize("pattern", [r"(a+)+$x", r"(a|aa)+z", r"([ab]*a[ab ]{20}){10}z", r"(.*)*=", r"(a?){500}z"])
 def test_patterns_that_make_others_backtrack_take_time_in_proportion(pattern: str) -> None:
-    matcher = grep.compile(pattern, regex=True)
+    matcher = grep.compile(GrepRequest(pattern, regex=True))
 
     def seconds(text: str) -> float:
         started = time.process_time()
@@ -90,7 +108,7 @@ def test_patterns_that_make_others_backtrack_take_time_in_proportion(pattern: st
 
 def test_a_line_that_is_very_long_is_matched_in_pieces_and_named_once() -> None:
     text = "first\n" + "ab " * 60_000 + "\nlast ab\n"
-    matcher = grep.compile("ab", regex=True)
+    matcher = grep.compile(GrepRequest("ab", regex=True))
     assert [max(map(len, (part for _, part in matcher.parts(text))))] == [grep.MAX_REGEX_LINE_CHARS]
     assert sorted(set(lines("ab", text, regex=True))) == [1, 2]
     assert lines("ab", text) == [1, 2]

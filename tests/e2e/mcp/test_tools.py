@@ -101,6 +101,7 @@ def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
         "path": None,
         "regex": False,
         "ignore_case": True,
+        "word": False,
         "context": 0,
         "max_matches": 50,
         "offset": 0,
