@@ -192,7 +192,7 @@ def chunk_values(
         page,
         len(chunk.content),
         title,
-        f"{front} {derived_terms(f'{content} {front}')}".strip() if front else derived_terms(content),
+        f"{front} {derived_terms(f'{title} {content} {front}')}".strip(),
         content,
         visible_text.taken(chunk.content, content),
     )

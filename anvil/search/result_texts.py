@@ -78,7 +78,9 @@ class SectionChooser:
             phrase_weight = sum(weight for phrase, weight in self._phrases if phrase in padded)
         lowered = text.lower()
         in_heading, in_text = self._stem.heading_counts(heading), self._counts(text)
-        within = any(token not in in_text and (token[:-1] or token) in lowered for token in self._tokens)
+        # Outside ASCII a derived term need not be a part of the text, such as a word without its marks.
+        missing = (token for token in self._tokens if token not in in_text)
+        within = any(not lowered.isascii() or (token[:-1] or token) in lowered for token in missing)
         derived = self._counts(lexicon.derived_terms(text)) if within else {}  # parts of longer words
         counts: ranking.Counts = {}, in_heading, in_text, derived
         length = len(text.split())

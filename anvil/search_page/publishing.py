@@ -156,11 +156,11 @@ def _pages(
             "words": " ".join(sorted(links.words(id_, index.stem.heading_counts))) or None if links else None,
             "factor": factors.usual.get(id_),
             "record_factor": factors.about_records.get(id_),
-            "title_parts": parts_of_compounds(document.title, index.stem) or None,
+            "title_parts": derived_tokens(document.title, index.stem) or None,
             "heading_parts": {
                 str(row % (1 << table_rows.CHUNK_BITS)): parts
                 for row, text in sorted(texts.items())
-                if (parts := parts_of_compounds(text.heading_path, index.stem))
+                if (parts := derived_tokens(text.heading_path, index.stem))
             }
             or None,
             "family": family_numbers[version.family] if version else None,
@@ -170,8 +170,7 @@ def _pages(
         yield {key: value for key, value in page.items() if value is not None}
 
 
-def parts_of_compounds(text: str, stem: Stemmer) -> str:
-    """The tokens of the parts of compound words in a title or breadcrumb. The ranking counts them as words of it,
-    although the keyword index has them among the derived terms."""
-    compounds = (word for word in query.words(text) if word.isascii())
-    return " ".join(token for word in compounds for part in query.compound_parts(word) for token in stem(part.lower()))
+def derived_tokens(text: str, stem: Stemmer) -> str:
+    """The tokens of the derived terms that the ranking counts as words of a title or breadcrumb. The keyword index has
+    them only of the text."""
+    return " ".join(stem(" ".join(query.heading_terms(text))))

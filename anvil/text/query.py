@@ -18,7 +18,7 @@ from anvil.formats.characters import UNSPACED, is_unread
 from anvil.formats.patterns import lazy_pattern
 from anvil.text.visible_text import MASK
 
-TERMS_VERSION = 2
+TERMS_VERSION = 3
 """Increase it if the same text gives other derived terms. Then indexes are built again."""
 STOP = frozenset(
     """
@@ -51,7 +51,7 @@ _BEYOND_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
 _FOLDED = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
 """A letter, number or mark outside ASCII. The tokenizer folds it, so a search by ASCII prefixes would miss its word."""
 _RUN = lazy_pattern(f"[{UNSPACED}]+")
-_GREEK = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff]")
+_ACCENTED = lazy_pattern("[\u0370-\u03ff\u0622-\u0626\u1f00-\u1fff]")
 _INFLECTED = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
@@ -60,6 +60,9 @@ _CODE_NAME = lazy_pattern(r"(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`")
 _ENDING = lazy_pattern(r"\.\w+$")
 AROUND = "`'\",;:!?()[]{}<>*."
 """Punctuation around a word."""
+
+_INSIDE = f"{MASK}\u00ad\u200c\u200d"
+"""Characters inside a word: hidden ones, the soft hyphen, and those that join letters or keep them apart."""
 
 Stem = Callable[[str], Sequence[str]]
 """A function from a word to its tokens in the keyword index."""
@@ -97,6 +100,21 @@ def beginning(word: str) -> str | None:
     return word[:BEGINNING_LETTERS].lower() if is_long else None
 
 
+def joined_words(text: str) -> set[str]:
+    """The words of a text without the characters inside them at which the tokenizer splits them: tags, as in
+    H<sub>2</sub>O, soft hyphens, joiners, and the marks of Arabic, Hebrew and Indian scripts. Only words that the text
+    itself lacks."""
+    if text.isascii() and MASK not in text:
+        return set()
+    marks = [
+        character
+        for character in set(text)
+        if character in _INSIDE
+        or ("\u0590" <= character < "\u0e00" and unicodedata.category(character) in ("Mn", "Mc"))
+    ]
+    return set(words(text.translate(dict.fromkeys(map(ord, marks))))).difference(words(text)) if marks else set()
+
+
 def is_cjk(token: str) -> bool:
     """Whether a token has only CJK characters, such as the tokens of :func:`pairs`."""
     return not token.isascii() and _RUN.fullmatch(token) is not None
@@ -104,35 +122,42 @@ def is_cjk(token: str) -> bool:
 
 def plain_form(word: str) -> str:
     """A word in its usual characters. Half-width and full-width characters and ligatures are replaced (NFKC). Greek
-    letters lose their accents, because capitals are written without accents."""
+    letters lose their accents, because capitals are written without accents, and Arabic letters their hamza, which many
+    leave out."""
     if word.isascii():
         return word
     compatible = unicodedata.normalize("NFKC", word)
-    return _GREEK.sub(lambda letter: unicodedata.normalize("NFD", letter[0])[0], compatible)
+    return _ACCENTED.sub(lambda letter: unicodedata.normalize("NFD", letter[0])[0], compatible)
 
 
 def derived_terms(text: str) -> str:
-    """Additional search terms of a text, sorted: parts of compounds, CJK runs and their pairs, words in their
-    :func:`plain_form` with their :func:`beginning`, and the words that tags part, such as H<sub>2</sub>O. ``text`` may
-    be masked, see :mod:`anvil.text.visible_text`."""
+    """Additional search terms of a text, sorted: parts of compounds, CJK runs, their pairs and the words between them,
+    words in their :func:`plain_form` with their :func:`beginning`, and :func:`joined_words`. ``text`` may be masked,
+    see :mod:`anvil.text.visible_text`."""
     whole = set(words(text))
-    joined = set(words(text.replace(MASK, ""))) - whole if MASK in text else set()
+    joined = joined_words(text)
     terms = set(map(str.lower, joined))
     for word in whole | joined:
-        if word.isascii():
-            if word.islower() and word.isalpha():  # nearly all words
-                continue
-            terms.update(part.lower() for part in compound_parts(word) if len(part) > 1)
-        else:
+        parts = [word]
+        if not word.isascii():
             plain = plain_form(word)
             for run in _RUN.findall(word if plain == word else f"{word} {plain}"):
                 terms.update(pairs(run), run)
-            if plain != word:
-                terms.update(map(str.lower, words(plain)))
-            terms.update(filter(None, map(beginning, words(plain))))
+            parts = words(_RUN.sub(" ", plain))  # the rest, such as a name between Chinese characters
+            terms.update(map(str.lower, parts), filter(None, map(beginning, parts)))
+        for part in parts:
+            if part.isascii() and not (part.islower() and part.isalpha()):  # few words
+                terms.update(piece.lower() for piece in compound_parts(part) if len(piece) > 1)
     if terms:  # words of the text itself would count twice
         terms.difference_update(map(str.lower, whole))
     return " ".join(sorted(terms))
+
+
+def heading_terms(text: str) -> list[str]:
+    """The derived terms that count as words of a title or breadcrumb. With pairs of characters and beginnings of words,
+    fewer questions found their page first (``benchmarks/languages.py``)."""
+    joined = set(map(str.lower, joined_words(text)))
+    return [term for term in derived_terms(text).split() if term.isascii() or term in joined]
 
 
 def path_words(path: str) -> str:
@@ -166,15 +191,18 @@ def parse_query(text: str, stem: Stem) -> Query:
             query.phrases[" ".join(inside)] = PHRASE_WEIGHT
     runs = list(dict.fromkeys(text.split()))[:MAX_WORDS]
     for run in runs:
+        joined = sorted(joined_words(run))
+        for word in joined:
+            _add_word(query, stop_words, word, stem, 1.0)
         for word in words(run):
-            _add_word(query, stop_words, word, stem)
+            _add_word(query, stop_words, word, stem, PART_WEIGHT if joined else 1.0)
         for function, quoted in _CODE_NAME.findall(run):  # at() and `with` are no stop words
             _add(query, function or quoted, 1.0, stem)
         core = run.strip(AROUND)
-        joined = words(core)
+        name = words(core)
         # Words without a space between them are one name, except in an address, and in CJK, which has no spaces.
-        if 1 < len(joined) <= 8 and "://" not in core and not _RUN.search(core):
-            query.phrases.setdefault(" ".join(joined), PHRASE_WEIGHT / len(runs))  # it counts less in a long query
+        if 1 < len(name) <= 8 and "://" not in core and not _RUN.search(core):
+            query.phrases.setdefault(" ".join(name), PHRASE_WEIGHT / len(runs))  # it counts less in a long query
     if not query.terms:  # such as "to be or not to be"
         query.terms = stop_words.terms
     return query
@@ -186,14 +214,14 @@ def qualified_name(text: str) -> str | None:
     return match[1] if match else None
 
 
-def _add_word(query: Query, stop_words: Query, word: str, stem: Stem) -> None:
+def _add_word(query: Query, stop_words: Query, word: str, stem: Stem, weight: float) -> None:
     """Add a word, its parts and its plain form. A stop word is added to ``stop_words``."""
     # Half-width forms and ligatures are only ways to type a word. Greek accents belong to its spelling, so the word is
     # searched with and without them.
     typed = unicodedata.normalize("NFKC", word)
     for form in dict.fromkeys((typed, plain_form(typed))):
         for part in words(form):
-            _add_parts(query, stop_words, part, stem, 1.0 if form == typed else PART_WEIGHT)
+            _add_parts(query, stop_words, part, stem, weight if form == typed else PART_WEIGHT)
 
 
 def _add_parts(query: Query, stop_words: Query, word: str, stem: Stem, weight: float) -> None:
@@ -235,8 +263,8 @@ class Stemmer:
         self._tokenize = tokenize
         self._token_of: dict[str, str] = {}
         self.heading_counts = lru_cache(maxsize=8192)(self._heading_counts)
-        """Token -> count in a title or breadcrumb. Cached, because each query scores them. The parts of compound words
-        count, too, so ``TableOfContents`` is a heading with "table" and "contents"."""
+        """Token -> count in a title or breadcrumb. Cached, because each query scores them. :func:`heading_terms` count,
+        too, so ``TableOfContents`` is a heading with "table" and "contents"."""
         self._lowered = lru_cache(MAX_LOWERED)(_lowered)
 
     def __call__(self, text: str) -> list[str]:
@@ -249,9 +277,7 @@ class Stemmer:
         return self._counted(words(text.lower()))
 
     def _heading_counts(self, text: str) -> dict[str, int]:
-        heading_words = words(text)
-        parts = [part for word in heading_words if word.isascii() for part in compound_parts(word)]
-        return self._counted([word.lower() for word in (*heading_words, *parts)])
+        return self._counted([*map(str.lower, words(text)), *heading_terms(text)])
 
     def counter(self, tokens: Collection[str]) -> Callable[[str], dict[str, int]]:
         """A faster :meth:`counts` for these tokens only. Words that cannot have one of them are skipped.

@@ -129,10 +129,11 @@ def simple(pattern: str, path: str) -> bool:
     """The same meaning by plain recursion, for patterns without braces and escapes."""
     if not pattern:
         return not path
-    if pattern == "**":
-        return bool(path)
-    if pattern.startswith("**/"):
-        return simple(pattern[3:], path) or ("/" in path[1:] and simple(pattern, path[path.index("/", 1) + 1 :]))
+    segment, slash, following = pattern.partition("/")
+    if segment.startswith("**") and not segment.strip("*"):
+        if not slash:
+            return bool(path)
+        return simple(following, path) or ("/" in path[1:] and simple(pattern, path[path.index("/", 1) + 1 :]))
     if pattern[0] == "*":
         rest = pattern.lstrip("*")
         stop = path.find("/") if "/" in path else len(path)

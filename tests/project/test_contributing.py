@@ -103,7 +103,7 @@ def test_the_new_source_leaves_out_what_is_no_document(tmp_path: Path, monkeypat
     archive = run("Add a source")["Archive"]
     archived(
         tmp_path / "docs.zip",
-        {"b.md": b"\xff\xfe", "a.md": b"# A\n", "large.md": b"x" * 100, "picture.png": b"\x89PNG"},
+        {"b.md": b"\xff\xff", "a.md": b"# A\n", "large.md": b"x" * 100, "picture.png": b"\x89PNG"},
     )
     found = archive(Path("docs.zip"), limit=50)
     scan = found.scan()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -60,6 +61,16 @@ def test_words_of_one_root_match(a: str, b: str) -> None:
 def test_short_words_are_not_wanted_but_cjk_ones_are() -> None:
     assert excerpts.query_stems("is it a do of") == frozenset()
     assert excerpts.query_stems("検索 索") >= {"検索"}
+
+
+@pytest.mark.parametrize("word", ["हिन्दी", "أيضًا", "Än", "می\u200cرود"])
+def test_the_marks_of_a_word_are_part_of_it(word: str) -> None:
+    word = unicodedata.normalize("NFD", word)
+    assert excerpts.query_stems(word) == {word.casefold()}
+    assert (
+        highlighting.highlight(f"x {word}, 使用{word}创建", {word.casefold()}, "<{}>".format)
+        == f"x <{word}>, 使用<{word}>创建"
+    )
 
 
 def test_a_word_of_more_than_100_characters_is_not_cached() -> None:

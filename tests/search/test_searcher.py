@@ -474,6 +474,15 @@ def test_a_text_whose_letters_are_written_apart_is_found_by_either_spelling(
         assert paths(ask(searcher, query, mode="keyword")) == ["apart.md"]
 
 
+def test_a_name_between_chinese_characters_is_found_in_the_text_and_in_a_title(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    files = {"a.md": "# 简介\n\n使用Vitest创建应用程序。\n", "b.md": "---\ntitle: 部署到VercelCloud上\n---\n正文。\n"}
+    searcher = opened(files, keywords)
+    for question, page in (("vitest", "a.md"), ("vercel", "b.md"), ("部署", "b.md")):
+        assert paths(ask(searcher, question, mode="keyword")) == [page]
+
+
 # --- no question breaks it -----------------------------------------------------------------------------
 
 SYNTAX = r"""

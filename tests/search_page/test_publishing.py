@@ -22,7 +22,7 @@ from anvil.index_file.verify import open_checked
 from anvil.search import ranking
 from anvil.search.candidates import FileIndex
 from anvil.search_page import publishing
-from anvil.search_page.publishing import FILES, parts_of_compounds, publish
+from anvil.search_page.publishing import FILES, derived_tokens, publish
 from anvil.settings.schema import SITE_SEARCH
 from anvil.text.query import BEGINNING_LETTERS, Stemmer, parse_query
 from tests.support import html_sites
@@ -71,7 +71,7 @@ def test_what_the_scripts_need_of_the_pages(site: Path) -> None:
     assert install["words"].split() == ["how", "it", "set", "to", "up"] and 0 < install["popularity"] < 1
     changes = pages["CHANGELOG/index.html"]
     assert (changes["factor"], changes["record_factor"]) == (0.7, 1.0)
-    assert list(changes["heading_parts"].values()) == ["us deep link us deep link"]
+    assert list(changes["heading_parts"].values()) == ["deep link us"]
     assert not {"words", "family", "chunks"} & changes.keys() and not {"versions", "translations"} & data.keys()
     assert data["rules"]["FIELD_WEIGHTS"] == list(ranking.FIELD_WEIGHTS)
 
@@ -125,12 +125,12 @@ def test_nothing_is_written_through_a_link(site: Path, tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_the_parts_of_compounds_count_as_words_of_a_heading(site: Path) -> None:
+def test_derived_terms_count_as_words_of_a_heading(site: Path) -> None:
     with open_checked(site / "anvil/index.db") as reader:
         stem = FileIndex(reader).stem
-        for text in ("useDeepLinks of HTML5Parser, v2 and plain", "größeÄnderung", ""):
-            parts = Counter(parts_of_compounds(text, stem).split())
-            assert parts + Counter(stem.counts(text)) == Counter(stem.heading_counts(text))
+        for text in ("useDeepLinks of HTML5Parser, v2 and plain", "größeÄnderung", "", "使用VitestApp 表示"):
+            tokens = Counter(derived_tokens(text, stem).split())
+            assert tokens + Counter(stem.counts(text)) == Counter(stem.heading_counts(text))
 
 
 def test_the_scripts_are_all_there_and_know_the_format() -> None:

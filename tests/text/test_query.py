@@ -110,12 +110,35 @@ def test_cjk_runs_become_pairs_on_both_sides() -> None:
         ("ﬁlter", "filter"),
         ("Άνθρωπος", "ΑΝΘΡΩΠΟΣ"),
         ("δρομος", "Δρόμος"),
+        ("أيضًا", "ايضا"),
+        ("مَرْحَبًا", "مرحبا"),
+        ("हिन्दी", "हिन्दी"),
+        ("می\u200cرود", "میرود"),
+        ("Donau\u00addampfer", "Donaudampfer"),
     ],
 )
 def test_a_word_in_unusual_characters_and_its_plain_form_find_each_other(written: str, typed: str) -> None:
     for text, question in ((written, typed), (typed, written)):
         found = {token for word in query.words(f"{text} {query.derived_terms(text)}") for token in stem(word)}
         assert found & asked(question).keys()
+
+
+def test_a_name_between_chinese_or_japanese_characters_is_found() -> None:
+    terms = query.derived_terms("使用Vitest创建ReactDOM应用, 全角ＡＢＣ１２, 选项A").split()
+    assert {"vitest", "reactdom", "react", "dom", "abc12", "abc", "12", "a"} <= set(terms)
+    assert {"vitest", "使用"} <= set(asked("使用Vitest"))
+
+
+def test_the_letters_between_marks_count_less_than_the_word() -> None:
+    weights = {token: weight for token, (weight, _) in query.parse_query("हिन्दी docs", stem).terms.items()}
+    assert weights == {"हनद": 1.0, "ह": 0.5, "न": 0.5, "द": 0.5, "docs": 1.0}
+
+
+def test_words_of_a_heading_are_also_parts_of_compounds_and_words_without_their_marks() -> None:
+    text = "表示Vitest Настройка optimizeDeps हिन्दी"
+    assert query.heading_terms(text) == ["deps", "optimize", "vitest", "हनद"]
+    counts = query.Stemmer(lambda data: data.decode().lower().split()).heading_counts(text)
+    assert counts["optimize"] == counts["हनद"] == counts["настройка"] == 1 and "настр" not in counts
 
 
 def test_a_word_typed_in_half_width_asks_for_the_usual_one_alone() -> None:

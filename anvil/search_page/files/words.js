@@ -8,7 +8,8 @@ const RUN = new RegExp(`[${CJK}]+`, 'g');
 const IS_CJK = new RegExp(`^[${CJK}]+$`);
 const BEGINNING_LETTERS = 5; // letters that the forms of a Greek or Cyrillic word have in common
 const INFLECTED = /^[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+$/;
-const GREEK = /[\u0370-\u03ff\u1f00-\u1fff]/g;
+const ACCENTED = /[\u0370-\u03ff\u0622-\u0626\u1f00-\u1fff]/g;
+const INSIDE = /[\u00ad\u200c\u200d]|(?=[\u0590-\u0dff])[\p{Mn}\p{Mc}]/gu; // characters inside a word that split it
 const LATIN = /[\u00c0-\u024f\u1e00-\u1eff]/g;
 const AROUND = '`\'",;:!?()[]{}<>*.';
 const bytes = new TextEncoder();
@@ -32,23 +33,26 @@ export function compoundParts(word) {
 
 const pairs = run => (run.length > 1 ? Array.from({length: run.length - 1}, (_, at) => run.slice(at, at + 2)) : [run]);
 
-/** A word without Greek accents and without characters that NFKC replaces, such as half-width ones. */
-const plainForm = word => word.normalize('NFKC').replace(GREEK, letter => letter.normalize('NFD')[0]);
+/** The words of a text without the characters inside them that split them: only words that the text itself lacks. */
+const joinedWords = (text, own = new Set(words(text))) => words(text.replace(INSIDE, '')).filter(word => !own.has(word));
+
+/** A word without Greek accents and Arabic hamza, and without characters that NFKC replaces, such as half-width ones. */
+const plainForm = word => word.normalize('NFKC').replace(ACCENTED, letter => letter.normalize('NFD')[0]);
 
 /** The beginning of a long Greek or Cyrillic word, such as `прило` for `приложение`; empty for other words. */
 export const beginnings = word =>
   (word.length > BEGINNING_LETTERS && INFLECTED.test(word) ? [word.slice(0, BEGINNING_LETTERS).toLowerCase()] : []);
 
-/** Further words by which a text is found: parts of compounds, pairs of CJK characters, plain forms and beginnings. */
+/** Further words by which a text is found: parts of compounds, pairs of CJK characters and the words between them, plain
+ * forms, beginnings and joined words. */
 export function derivedWords(text) {
-  const whole = words(text);
-  const usual = whole.map(plainForm).filter((form, at) => form !== whole[at]).flatMap(words);
-  const parts = new Set([...whole, ...usual].flatMap(word => [
-    ...compoundParts(word).filter(part => part.length > 1).map(part => part.toLowerCase()),
-    ...beginnings(plainForm(word)),
-    ...(word.match(RUN) ?? []).flatMap(run => [...pairs(run), run])]).concat(usual.map(word => word.toLowerCase())));
-  whole.forEach(word => parts.delete(word.toLowerCase()));
-  return [...parts];
+  const own = words(text), whole = [...own, ...joinedWords(text)], plain = whole.map(plainForm);
+  const runs = [...whole, ...plain].flatMap(word => word.match(RUN) ?? []);
+  const others = plain.flatMap(word => words(word.replace(RUN, ' '))), parts = others.flatMap(compoundParts);
+  const all = [...others, ...parts.filter(part => part.length > 1), ...others.flatMap(beginnings), ...joinedWords(text)];
+  const found = new Set([...all.map(word => word.toLowerCase()), ...runs.flatMap(run => [...pairs(run), run])]);
+  own.forEach(word => found.delete(word.toLowerCase()));
+  return [...found];
 }
 
 // --- Porter's stemmer, https://tartarus.org/martin/PorterStemmer/, in FTS5's form
@@ -132,9 +136,11 @@ export function token(word) {
 
 export const tokens = text => words(text).map(token);
 
-/** Token -> how often a title or breadcrumb has it. The parts of compounds count, too. */
+/** Token -> how often a title or breadcrumb has it. Parts of compounds and joined words count, too. */
 export function headingCounts(text) {
-  return counted(words(text).flatMap(word => [word, ...compoundParts(word)]).map(token));
+  const joined = new Set(joinedWords(text).map(word => word.toLowerCase()));
+  const derived = derivedWords(text).filter(word => /^[\x00-\x7f]*$/.test(word) || joined.has(word));
+  return counted([...words(text), ...derived].map(token));
 }
 
 export function counted(list) {
@@ -169,15 +175,17 @@ export function parseQuestion(text, rules) {
       }
     }
   };
-  const addWord = word => {
+  const addWord = (word, weight) => {
     const typed = word.normalize('NFKC');
     for (const form of new Set([typed, plainForm(typed)])) {
-      words(form).forEach(part => addParts(part, form === typed ? 1 : rules.PART_WEIGHT));
+      words(form).forEach(part => addParts(part, form === typed ? weight : rules.PART_WEIGHT));
     }
   };
   const runs = [...new Set(text.split(/\s+/))].slice(0, rules.MAX_WORDS);
   for (const run of runs) {
-    words(run).forEach(addWord);
+    const whole = [...new Set(joinedWords(run))].sort();
+    whole.forEach(word => addWord(word, 1));
+    words(run).forEach(word => addWord(word, whole.length ? rules.PART_WEIGHT : 1));
     for (const [, called, marked] of run.matchAll(/(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`/g)) {
       add(terms, called ?? marked, 1); // at() and `with` are names, not stop words
     }

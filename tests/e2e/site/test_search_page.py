@@ -124,6 +124,7 @@ WORDS = """
 anchor beacon cable dock engine ferry gangway harbour inlet jetty keel lantern mooring netting openHarbour paddle quay
 rudder sailing tugboats useDeepDock vessels watching xebec yawl zephyrs caching cached HTTP2Server größe naïve DEC-0054
 snake_case_name --dry-run asyncio.TaskGroup 設定ファイル サーバー 항구 lighthouse's the of how to
+港でuseDeepDockを使う 选择Vitest9 أيضًا مُرساة मरम्मत नाव می\u200cرود Schiff\u00adfahrt Ύδωρ причалами
 """
 
 
@@ -376,6 +377,12 @@ def questions(chance: random.Random) -> list[str]:
         "filter API",
         "サービス",
         "ΔΡΟΜΟΣ ｻｰﾊﾞｰ",
+        "Vitest",
+        "港 useDeepDock",
+        "ايضا مرساة",
+        "मरम्मत",
+        "میرود Schifffahrt",
+        "причал ύδωρ",
     ]
 
 
