@@ -5,7 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from itertools import islice, zip_longest
 
 from anvil.formats.patterns import lazy_pattern
@@ -24,9 +26,10 @@ def newest(versions: Iterable[str]) -> str:
     return max(versions, key=version_order)
 
 
+@lru_cache(10_000)  # few names, for many pages
 def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
     """The sort key of a version for :func:`newest`."""
-    parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
+    parts = re.findall(r"\d{1,18}|[a-z]+", without_prefix(version))
     has_number = any(part.isdigit() for part in parts)
     # 1.10 comes after 1.9, and 1.x after all of them. Letters have a number, too: numbers and texts cannot be compared.
     natural = [(float(part), "") if part.isdigit() else (math.inf if part == "x" else -1.0, part) for part in parts]
@@ -34,13 +37,65 @@ def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
 
 
 VERSION_NUMBER = lazy_pattern(
-    r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
-    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
+    r"(?:(?:version|release|rel)-)?(?:v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
+    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?)",
     re.I,
 )
-"""The name of a folder with one version of the documentation: ``v2``, ``1.x``, ``1.2rc1``."""
+"""The name of a folder with one version of the documentation: ``v2``, ``1.x``, ``1.2rc1``, ``release-1.2``."""
 VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
 """Names of folders that also hold a version, beside folders named by numbers."""
+MIN_SHARED = 3
+"""Pages that a folder must have in common with another version to be a version: ``v2/index.md`` alone may say how to
+get to this version."""
+
+
+def without_prefix(version: str) -> str:
+    """A version in lower case without ``v`` and ``release-`` in front."""
+    return re.sub(r"^(?:(?:version|release|rel)-)?v?", "", version.lower())
+
+
+@lru_cache(10_000)
+def _is_version(name: str) -> bool:
+    """Whether a folder beside other versions is a version. There, a number needs no dot."""
+    is_short = name.isdecimal() and len(name) <= 3
+    return is_short or name.lower() in VERSION_NAMES or VERSION_NUMBER.fullmatch(name) is not None
+
+
+def version_folders(paths: Iterable[str]) -> frozenset[str]:
+    """The folders that have a version of the documentation each, such as ``v2`` or ``docs/en/1.x``.
+
+    They are beside each other, and each has :data:`MIN_SHARED` paths in common with another or with the folder around
+    them. Two have names such as ``latest``, or one has a number. Below the top and ``docs`` it has a dot, because
+    ``api/v1`` and ``api/v2`` may be APIs that are both in use.
+    """
+    known = frozenset(paths)
+    inside: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))  # folder -> version -> paths
+    for path in known:
+        parts = path.split("/")
+        for depth, name in enumerate(parts[:-1]):
+            if _is_version(name):
+                inside["/".join(parts[:depth])][name].append("/".join(parts[depth + 1 :]))
+    found: set[str] = set()
+    for around, versions in inside.items():
+        start = f"{around}/" if around else ""
+        counts = Counter(path for own in versions.values() for path in own)
+
+        def is_shared(path: str, counts: Counter[str] = counts, start: str = start) -> bool:
+            return counts[path] > 1 or start + path in known
+
+        names = [name for name, own in versions.items() if sum(map(is_shared, own)) >= MIN_SHARED]
+        is_clear = around.rpartition("/")[2] in ("", "docs")
+        has_number = any(VERSION_NUMBER.fullmatch(name) and (is_clear or "." in name) for name in names)
+        if has_number or sum(name.lower() in VERSION_NAMES for name in names) > 1:
+            found.update(start + name for name in names)
+    return frozenset(found)
+
+
+def version_of(path: str, folders: Collection[str]) -> str | None:
+    """The version of a page: the name of the version folder that it is in; None outside of these."""
+    parents = path.split("/")[:-1] if folders else []
+    return next((name for depth, name in enumerate(parents, 1) if "/".join(parents[:depth]) in folders), None)
+
 
 LANGUAGE_NAME = lazy_pattern(
     r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"

@@ -10,11 +10,21 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from anvil.formats.version_names import LANGUAGE_NAME, VERSION_NAMES, VERSION_NUMBER, version_order
+from anvil.formats.version_names import (
+    LANGUAGE_NAME,
+    MIN_SHARED,
+    VERSION_NAMES,
+    VERSION_NUMBER,
+    closest_tags,
+    version_folders,
+    version_of,
+    version_order,
+    without_prefix,
+)
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, StoredDocument, version_and_language
+from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, VersionAndLanguage, version_and_language
 from anvil.search.ranking import SCORE_DIGITS, RankedChunk
 from anvil.text.query import AROUND
 from anvil.values import PAGE_ENDING
@@ -31,15 +41,20 @@ OTHER_SHARE = 0.8
 """Share of its score that a page keeps if the wanted version lacks it: its subject was moved or removed. With
 more, older pages go before those of the newest version; with less, a page that only an older version has is found less
 often (``benchmarks/versioned_docs.py``)."""
-ARCHIVES = frozenset({"archive", "archived", "archives", "old", "older", "previous", "versions"})
-"""Folders at the top that may have folders of versions in them."""
 LEAST_SHARE = 0.1
 """A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
 outside of all folders of versions is not the newest version."""
-_VERSIONED_DOCS = re.compile(r"((?:.*/)?)versioned_docs/version-([^/]+)/(.+)", re.S)
-MIN_SHARED = 3
-"""Pages that a folder of documents must have in common with another version to be a version: ``v2/index.md`` alone may
-say how to get to this version."""
+_NAME = rf"(?:{VERSION_NUMBER.pattern}|{'|'.join(sorted(VERSION_NAMES))})"
+_ARRANGEMENTS = tuple(
+    (re.compile(rf"(^|/){arranged}", re.I), usual)
+    for arranged, usual in (
+        (r"website/(?=(?:docs|versioned_docs|i18n)/)", r"\1"),
+        (r"versioned_docs/version-", r"\1docs/"),
+        (r"i18n/([^/]+)/docusaurus-plugin-content-docs/(?:current/|version-)", r"\1\2/docs/"),
+        (rf"(?:archived?|archives|old|older|previous|versions)/(?={_NAME}/)", r"\1"),
+    )
+)
+"""Patterns of folders of Docusaurus and of archives, each with the usual folders in their place."""
 _ENDING = re.compile(rf"(?:^|/)(?:index(?:\.\w+)?)?$|(?:{PAGE_ENDING}|\.html?)$", re.I)
 
 
@@ -67,6 +82,8 @@ class Versions(NamedTuple):
 
 
 NO_VERSIONS = Versions({}, {}, {})
+Editions: TypeAlias = Mapping[str, VersionAndLanguage]
+"""Path of a page -> the version and language in its metadata."""
 
 
 class Wanted(NamedTuple):
@@ -127,36 +144,29 @@ def of_index(index: IndexReader) -> Versions:
     )
 
 
+def editions(index: IndexReader) -> Editions:
+    return {page.file_path: version_and_language(page.metadata) for page in index.documents()}
+
+
 def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
-    """The versions in a folder of documents: folders at its top named ``v2``, ``1.x`` and the like, or ``latest``
-    beside one. All other pages are in no version's folder."""
-    pages = [(id_, *in_folder(path)) for id_, path in paths]
-    tops = {top for _, _, top in pages}
-    if not any(map(VERSION_NUMBER.fullmatch, tops)):
-        return NO_VERSIONS
-    folders = {top for top in tops if VERSION_NUMBER.fullmatch(top) or top.lower() in VERSION_NAMES}
-
-    def versions_in(folders: Collection[str]) -> Versions:
-        return versions((id_, path, top if top in folders else None) for id_, path, top in pages)
-
-    of_all = versions_in(folders)
-    shared = Counter(page.version for page in of_all.pages.values() if len(of_all.families[page.family]) > 1)
-    enough = {folder for folder in folders if shared[folder] >= MIN_SHARED}
-    return of_all if enough == folders else versions_in(enough)
+    """The versions in a folder of documents: :func:`version_folders`. All other pages are in no version's folder."""
+    pages = [(id_, plain(path)) for id_, path in paths]
+    folders = version_folders(path for _, path in pages)
+    return versions((id_, path, version_of(path, folders)) for id_, path in pages) if folders else NO_VERSIONS
 
 
-def in_folder(path: str) -> tuple[str, str]:
-    """The path of a page without a folder of archived versions around it, and the name of its version; empty without
-    one. Docusaurus has ``versioned_docs/version-1.0/a.md`` beside ``docs/a.md``."""
-    if docusaurus := _VERSIONED_DOCS.match(path):
-        before, version, rest = docusaurus.groups()
-        return f"{before}docs/{version}/{rest}", version
-    top, _, below = path.partition("/")
-    if top.lower() in ARCHIVES and "/" in below:
-        archived = below.partition("/")[0]
-        if VERSION_NUMBER.fullmatch(archived) or archived.lower() in VERSION_NAMES:
-            return below, archived
-    return path, top if below else ""
+def plain(path: str) -> str:
+    """The path of a page as if its version and language had the usual folders: ``docs/1.0/a.md`` for Docusaurus'
+    ``versioned_docs/version-1.0/a.md`` and for ``docs/archive/1.0/a.md``."""
+    folders, slash, name = path.rpartition("/")
+    return _usual(folders + slash) + name
+
+
+@lru_cache(10_000)  # few folders, for many pages
+def _usual(folders: str) -> str:
+    for arranged, usual in _ARRANGEMENTS:
+        folders = arranged.sub(usual, folders)
+    return folders
 
 
 def among(versions: Versions, pages: Collection[int]) -> Versions:
@@ -195,10 +205,19 @@ def names_by_spelling(versions: Versions) -> dict[str, str]:
     return {spelling: name for name in names for spelling in sorted(spellings(name))}
 
 
-def is_of_version(page: StoredDocument, version: str) -> bool:
-    """Whether a page names this version, or is in its folder. ``1.2`` is ``v1.2`` too, as in a question."""
-    names = (page.metadata.get("version"), in_folder(page.file_path)[1])
-    return any(isinstance(name, str) and (version == name or version.lower() in spellings(name)) for name in names)
+def closest_versions(versions: Versions, editions: Editions, version: str) -> Sequence[str]:
+    """The names that are nearest to a version that no page has, without a number the newest. Empty if a page has it."""
+    folders = (page.version for page in versions.pages.values())
+    names = {name for name in (*folders, *(own.version for own in editions.values())) if name is not None}
+    if is_of_version(names, version):
+        return ()
+    has_number = any(map(str.isdigit, version))
+    return closest_tags(names, "", version, 3) if has_number else _newest_first(names)[:3]
+
+
+def is_of_version(names: Iterable[str | None], version: str) -> bool:
+    """Whether one of the ``names`` is this version. ``1.2`` is ``v1.2`` too, as in a question."""
+    return any(name is not None and (version == name or version.lower() in spellings(name)) for name in names)
 
 
 @lru_cache(1024)  # names of few folders, for many pages
@@ -208,7 +227,7 @@ def spellings(version: str) -> frozenset[str]:
     A name without a number has none: "the next page" does not ask for the version ``next``. Nor do "2 results" ask for
     version 2.
     """
-    number = version.lower().removeprefix("v")
+    number = without_prefix(version)
     if not number[:1].isdigit():
         return frozenset()
     short = number.removesuffix(".x")
@@ -229,12 +248,15 @@ def left_out(versions: Versions, want: Wanted) -> frozenset[int]:
 
 
 def is_foreign(versions: Versions, want: Wanted, page: int) -> bool:
-    """Whether a page is in no wanted version of the documentation that it belongs to."""
+    """Whether a page is in another version than those that the question names or, if it names none, is not in the
+    newest version of the documentation that it belongs to."""
     if page not in versions.pages:
         return False
-    family = versions.pages[page].family
+    family, version = versions.pages[page]
     around = versions.around[family]
-    return bool(around) and (want.versions.intersection(around) or {around[0]}).isdisjoint(versions.families[family])
+    if asked := want.versions.intersection(around):
+        return (version or "") not in asked
+    return bool(around) and around[0] not in versions.families[family]
 
 
 def in_version(
@@ -243,7 +265,7 @@ def in_version(
     """The results with one version of each page, best first: the wanted version, else the newest whose best score is
     near that of the page's best one.
 
-    ``is_weighed``: a page that the wanted version lacks keeps :data:`OTHER_SHARE` of its score.
+    ``is_weighed``: a page for which :func:`is_foreign` keeps :data:`OTHER_SHARE` of its score.
     """
     best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score
     for result in results:
@@ -329,7 +351,7 @@ def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
     """
     members: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)  # path without the language -> place -> document
     for id_, path in paths:
-        place, rest = _without_language(path)
+        place, rest = _without_language(plain(path))
         members[rest][place] = id_
     pages_of = Counter(place for pages in members.values() for place in pages)
     shared = Counter(place for pages in members.values() if len(pages) > 1 for place in pages)

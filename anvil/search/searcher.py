@@ -167,6 +167,10 @@ class Searcher:
     def translations(self) -> Mapping[int, str]:
         return page_variants.translations(self.index.reader.paths())
 
+    @cached_property
+    def editions(self) -> page_variants.Editions:
+        return page_variants.editions(self.index.reader)
+
     @property
     def semantic(self) -> bool:
         return self.obstacle is None
@@ -183,16 +187,16 @@ class Searcher:
     def select(self, request: SearchRequest) -> Any:
         """The chunks that a request is about; None for all.
 
-        A version is one that a page of a site names, or a folder at the top. The language ``en`` includes ``en-GB``.
+        A version is one that a page names, or a folder around it. The language ``en`` includes ``en-GB``.
         """
         paths, version, language = request.paths, request.version, request.language
         if not (version is None and language is None):
             paths = frozenset(
-                page.file_path
-                for page in self.index.reader.documents()
-                if (paths is None or page.file_path in paths)
-                and (version is None or page_variants.is_of_version(page, version))
-                and (language is None or is_in_language(str(page.metadata.get("language") or ""), language))
+                path
+                for path, own in self.editions.items()
+                if (paths is None or path in paths)
+                and (version is None or page_variants.is_of_version((own.version, *path.split("/")[:-1]), version))
+                and (language is None or is_in_language(own.language or "", language))
             )
         return self.index.select(request.file_filter, paths)
 
@@ -514,7 +518,11 @@ def _empty_filter_notes(searchers: Sequence[Searcher], request: SearchRequest) -
             return [f"No page matches {quoted(file_filter)}.{closest_note(closest_paths(file_filter, paths))}"]
     wanted = {"version": request.version, "language": request.language}
     names = " and ".join(f"the {key} {quoted(value)}" for key, value in wanted.items() if value is not None)
-    return [f"No page {'in the filter ' if file_filter else ''}has {names}."] if names else []
+    closest: dict[str, None] = {}
+    for searcher in searchers if request.version else ():
+        closest |= dict.fromkeys(page_variants.closest_versions(searcher.versions, searcher.editions, request.version))
+    sentence = f"No page {'in the filter ' if file_filter else ''}has {names}.{closest_note(list(closest))}"
+    return [sentence] if names else []
 
 
 def _hits(

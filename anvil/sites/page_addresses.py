@@ -153,12 +153,5 @@ def stated_folders(versions: Mapping[str, str]) -> frozenset[str]:
     return frozenset(folders - {""})
 
 
-def version_of(path: str, folders: Collection[str]) -> str | None:
-    """The version of a page: the name of the version folder that it is in; None outside of these."""
-    parents = path.split("/")[:-1] if folders else []
-    candidates = ("/".join(parents[:depth]) for depth in range(1, len(parents) + 1))
-    return next((_folder_name(folder) for folder in candidates if folder in folders), None)
-
-
 def _folder_name(folder: str) -> str:
     return folder.rpartition("/")[2]

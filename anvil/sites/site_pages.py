@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.formats import patterns
+from anvil.formats.version_names import version_folders, version_of
 from anvil.index_file.table_rows import is_in_language
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
@@ -167,7 +168,7 @@ def choose(
     components = {path.partition("/")[0] for path, page in facts.items() if page.generator == "antora"}
     stated = {path: page.version for path, page in facts.items() if page.version}
     folders = page_addresses.version_folders(facts, declared_versions, components)
-    folders |= page_addresses.stated_folders(stated)
+    folders |= page_addresses.stated_folders(stated) | version_folders(facts)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # the first path wins
     open_generators = {page.generator for page in facts.values() if is_listable(page)}
     pages: list[SitePage] = []
@@ -177,7 +178,7 @@ def choose(
         page = facts[path]
         own_canonical = None if page.canonical in of_template else page.canonical
         address, moved = _address(path, own_canonical, listed, base, keys, folders)
-        version = page_addresses.version_of(path, folders)
+        version = version_of(path, folders)
         language = page.language or None
         reason = (  # the first that applies is reported
             _special(path, page)

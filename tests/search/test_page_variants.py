@@ -13,13 +13,13 @@ from anvil.search.confidence import MatchEvidence
 from anvil.search.page_variants import (
     Versions,
     Wanted,
-    in_folder,
     in_version,
     is_foreign,
     left_out,
     newest,
     of_folder,
     others,
+    plain,
     translations,
     versions,
     wanted,
@@ -89,10 +89,27 @@ def test_a_folder_has_versions_where_folders_with_numbers_share_pages() -> None:
     for paths in (
         folder_of("", "v2/", pages=2),  # too few to be versions
         folder_of("", "latest/"),  # no number beside it
-        folder_of("api/v1/", "api/v2/"),  # not at the top: both may be in use
+        folder_of("api/v1/", "api/v2/"),  # below the top without a dot: both may be in use
+        folder_of("part/1/", "part/2/"),
         [(1, "2023/a.md"), (2, "2024/a.md"), (3, "2023/b.md"), (4, "2024/b.md"), (5, "2023/c.md"), (6, "2024/c.md")],
     ):
         assert not of_folder(paths).pages, paths
+
+
+def test_versions_below_the_top_are_versions() -> None:
+    for folders in (
+        ("content/en/docs/v3.6/", "content/en/docs/v3.5/"),
+        ("docs/v2/", "docs/v1/"),
+        ("en/stable/", "en/latest/"),
+        ("k6/release-1.2/", "k6/1/", "k6/rel-0.9/"),
+        ("docs/1.9/", "docs/archives/1.10/", "docs/versions/1.8/"),
+    ):
+        found = of_folder(folder_of(*folders))
+        assert len(found.pages) == 3 * len(folders) and len(found.families) == 3, folders
+    assert found.families["docs/p0"] == ("1.10", "1.9", "1.8")
+    found = of_folder(folder_of("en/rel-0.9/", "en/v0.10/", "en/release-0.11/"))
+    assert found.families["en/p0"] == ("release-0.11", "v0.10", "rel-0.9")
+    assert wanted(found, "p0 in 0.9").versions == {"rel-0.9"}
 
 
 def test_two_pages_of_one_version_that_look_alike_are_no_versions() -> None:
@@ -140,8 +157,14 @@ def test_versions_in_a_folder_of_archives_are_versions() -> None:
 def test_a_folder_of_archives_without_versions_is_a_folder() -> None:
     found = of_folder([*folder_of("", "v2/", "archive/"), (9, "old/v1/p0.md")])
     assert found.families["p0"] == ("", "v2") and not any(page in found.pages for page in (6, 7, 8))
-    assert in_folder("archive/p0.md") == ("archive/p0.md", "archive")
-    assert in_folder("old/v1/p0.md") == ("v1/p0.md", "v1") and in_folder("p0.md") == ("p0.md", "")
+    assert plain("archive/p0.md") == "archive/p0.md" and plain("docs/old/v1/p0.md") == "docs/v1/p0.md"
+
+
+def test_a_page_of_another_version_than_the_wanted_one_is_foreign() -> None:
+    found = of_folder(folder_of("v2/", "v1/"))
+    in_v1 = wanted(found, "p0 in v1")
+    assert [is_foreign(found, in_v1, page) for page in (0, 3)] == [True, False]
+    assert not any(is_foreign(found, wanted(found, "p0"), page) for page in (0, 3))
 
 
 def test_of_two_versions_in_a_question_the_newer_one_stays() -> None:
@@ -179,6 +202,14 @@ def test_versions_of_docusaurus_are_those_of_the_folder_beside_them() -> None:
     pages = ["docs/a.md", "docs/b.md", "docs/c.md", *(f"versioned_docs/version-1.0/{name}.md" for name in "abc")]
     found = of_folder(enumerate(pages))
     assert found.families["docs/a"] == ("", "1.0") and left_out(found, wanted(found, "x")) == {3, 4, 5}
+    found = of_folder(enumerate(f"website/{page}" if page.startswith("versioned") else page for page in pages))
+    assert found.families["docs/a"] == ("", "1.0")
+    pages += [
+        f"i18n/zh/docusaurus-plugin-content-docs/{of}/{page}.md" for of in ("current", "version-1.0") for page in "abc"
+    ]
+    assert of_folder(enumerate(pages)).families["zh/docs/a"] == ("", "1.0")
+    translated = translations(enumerate(pages))
+    assert translated[0] == translated[6] == "docs/a.md" and translated[3] == translated[9] == "docs/1.0/a.md"
 
 
 def test_copies_of_a_text_take_one_place(tmp_path: Path) -> None:
@@ -282,17 +313,16 @@ def test_a_folder_with_versions_answers_once(tmp_path: Path) -> None:
         assert "v1/queue.md" in paths and not paths & {"queue.md", "v2/queue.md"}
         paths = {hit.metadata.file_path for hit in opened.search("the queue of jobs", version="v2").results}
         assert "v2/queue.md" in paths and all(path.startswith("v2/") for path in paths)
-        assert not opened.search("the queue of jobs", version="3").results
+        nothing = opened.search("the queue of jobs", version="3")
+        assert not nothing.results and nothing.freshness.notes[-1] == "No page has the version 3. Closest: v2, v1."
 
 
 def test_a_version_may_be_chosen_without_its_v(tmp_path: Path) -> None:
-    docs = write(
-        tmp_path / "docs", {f"v1.{minor}.x/a.md": f"# Jobs {minor}\n\nA queue of jobs.\n" for minor in range(3)}
-    )
-    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+    pages = {f"en/v1.{minor}.x/a.md": f"# Jobs {minor}\n\nA queue of jobs.\n" for minor in range(3)}
+    with anvil.open(write(tmp_path / "docs", pages), tmp_path / "i.db", provider="none") as opened:
         for version in ("1.2", "v1.2", "1.2.x", "v1.2.x"):
             paths = [hit.metadata.file_path for hit in opened.search("jobs", version=version).results]
-            assert paths == ["v1.2.x/a.md"], version
+            assert paths == ["en/v1.2.x/a.md"], version
 
 
 def test_a_site_with_versions_answers_once(tmp_path: Path) -> None:

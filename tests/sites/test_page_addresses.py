@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from anvil.formats import version_names
 from anvil.sites import page_addresses, site_listing
 
 
@@ -74,9 +75,9 @@ def test_folders_of_versions(paths: list[str], folders: set[str]) -> None:
 
 
 def test_the_version_of_a_page() -> None:
-    assert page_addresses.version_of("de/1.2/a/index.html", {"de/1.2"}) == "1.2"
-    assert page_addresses.version_of("1.2/index.html", {"1.2"}) == "1.2"
-    assert page_addresses.version_of("guide/1.2.html", {"1.2"}) is None
+    assert version_names.version_of("de/1.2/a/index.html", {"de/1.2"}) == "1.2"
+    assert version_names.version_of("1.2/index.html", {"1.2"}) == "1.2"
+    assert version_names.version_of("guide/1.2.html", {"1.2"}) is None
     assert page_addresses.version_folders(["7/index.html"], ["7"]) == {"7"}
 
 
@@ -84,4 +85,4 @@ def test_each_component_of_antora_has_versions() -> None:
     paths = ["core/1.2/index.html", "core/2/index.html", "core/latest/index.html", "core/api/index.html"]
     paths += ["news/1.3/index.html", "news/2/index.html"]
     assert page_addresses.version_folders(paths, components=["core"]) == {"core/1.2", "core/2", "core/latest"}
-    assert page_addresses.version_of("core/1.2/api/x.html", {"core/1.2"}) == "1.2"
+    assert version_names.version_of("core/1.2/api/x.html", {"core/1.2"}) == "1.2"

@@ -228,3 +228,17 @@ def test_versions_are_those_that_a_site_names(tmp_path: Path, declared: str, ver
     with closing(SiteFolder(tmp_path, SiteOptions())) as source:
         source.scan()
         assert source.pages()["7/index.html"].version == version
+
+
+def test_pages_with_the_same_text_in_versions_below_the_top_are_no_copies(tmp_path: Path) -> None:
+    pages = {
+        f"docs/acme/{version}/{name}/index.html": page(name, f"<p>{f'The {name} holds jobs. ' * 9}</p>")
+        for version in ("v1.9", "latest")
+        for name in ("queue", "store", "lease")
+    }
+    pages["docs/acme/v1.9/more/index.html"] = pages["docs/acme/v1.9/queue/index.html"]
+    pages["docs/acme/api/index.html"] = page("API", "<p>All of it.</p>")
+    with closing(SiteFolder(write(tmp_path / "site", pages), SiteOptions())) as source:
+        assert source.scan().entries.keys() == pages.keys() - {"docs/acme/v1.9/queue/index.html"}
+        versions = [each.version for each in source.pages().values()]
+        assert versions == [None, *["latest"] * 3, *["v1.9"] * 3]

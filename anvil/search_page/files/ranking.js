@@ -284,8 +284,8 @@ export class Search {
     return new Map(pages.map(({id, chunks}) => [id, chunks]));
   }
 
-  /** The results with one version of each page. If `isWeighed`, a page that the wanted version lacks loses a share of its
-   * score. */
+  /** The results with one version of each page. If `isWeighed`, a page in another version than the wanted one, or that
+   * the newest version lacks, loses a share of its score. */
   inVersion(results, wanted, isWeighed) {
     const best = new Map(), kept = new Map(); // page or family -> its best score; family -> the page that stays
     for (const {page, score} of results) for (const each of [page, page.family]) if (!best.has(each)) best.set(each, score);
@@ -300,8 +300,9 @@ export class Search {
     if (!isWeighed) return own;
     for (const result of own) {
       const {names = [], around = []} = result.page.family ?? {};
-      const asked = around.some(name => wanted.has(name)) ? around.filter(name => wanted.has(name)) : around.slice(0, 1);
-      if (asked.length && !asked.some(name => names.includes(name))) result.score = round(this.rules.OTHER_SHARE * result.score);
+      const isAsked = around.some(name => wanted.has(name)), {version} = result.page;
+      const isForeign = isAsked ? !(around.includes(version) && wanted.has(version)) : around.length && !names.includes(around[0]);
+      if (isForeign) result.score = round(this.rules.OTHER_SHARE * result.score);
     }
     return own.sort((one, other) => other.score - one.score);
   }
