@@ -98,6 +98,9 @@ class Wanted(NamedTuple):
         return next((name for name in names if name in self.versions), names[0])
 
 
+NOTHING_WANTED = Wanted(frozenset(), "")
+
+
 def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
     """The versions of ``pages``. Each page is an id, an address or path, and the name of its version, if it has one."""
     members: dict[str, list[tuple[int, str | None]]] = defaultdict(list)

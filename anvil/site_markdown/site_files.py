@@ -24,6 +24,7 @@ from anvil.errors import BuildError
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
+from anvil.search import page_variants
 from anvil.search.pages import page_text
 from anvil.site_markdown import llms, paths_and_links
 from anvil.site_markdown.llms import PublishedSite
@@ -49,10 +50,11 @@ _NO_LINK = "no link to the Markdown, because the page has no end of its head, a 
 
 
 class PlacedPage(NamedTuple):
-    """A page and its place in the site."""
+    """A page and its place in the site. ``is_listed``: it is in ``llms.txt`` and ``llms-full.txt``."""
 
     place: SitePlace
     page: MarkdownPage
+    is_listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def write(
     full_texts = [llms.head(site)]
     full_bytes = 0
     linked: list[tuple[SitePlace, str]] = []
-    for done, (place, page) in enumerate(pages):
+    for done, (place, page, is_listed) in enumerate(pages):
         progress("writing Markdown", done, len(layout.files))
         spans = references.target_spans(page.text)
         by_folder: dict[str, str] = {}  # folder -> text, whose links are relative to the folder
@@ -103,8 +105,9 @@ def write(
             if above not in by_folder:
                 by_folder[above] = render(page, links.of(place.base, path), spans)
             files.want(path, by_folder[above])
-        listed.append(replace(page, text=""))
-        if full_bytes <= llms.MAX_FULL_BYTES:
+        if is_listed:
+            listed.append(replace(page, text=""))
+        if is_listed and full_bytes <= llms.MAX_FULL_BYTES:
             text = references.with_targets(page.text, spans, links.of(place.base, llms.FULL))
             full_texts.append(f"\n<!-- {page.url or page.path} -->\n\n{text}")
             full_bytes += len(full_texts[-1].encode(errors="replace"))
@@ -128,7 +131,7 @@ def write(
     files.finish(is_whole)
     files.save(files.link_html([each for each in linked if each[1] in files.own] if link_html else [], is_whole))
     notes += files.notes()
-    return MarkdownReport(len(listed), len(files.own), files.written, files.removed, tuple(notes))
+    return MarkdownReport(len(linked), len(files.own), files.written, files.removed, tuple(notes))
 
 
 class _Files:
@@ -326,6 +329,9 @@ def publish(
             (document for document in reader.documents() if document.file_path in pages),
             key=lambda document: _order(pages[document.file_path]),
         )
+        # With fourteen versions of each page, a list of all is too long for the deeper pages of the newest.
+        older = page_variants.left_out(page_variants.of_index(reader), page_variants.NOTHING_WANTED)
+        newest = {document.file_path for document in stored if document.id not in older}
         places = {document.file_path: paths_and_links.place_of(pages[document.file_path]) for document in stored}
         layout = paths_and_links.lay_out(places.values())
         url = site.url()
@@ -348,7 +354,8 @@ def publish(
                 if metadata.get("description") in site_descriptions:
                     del metadata["description"]
                 for path in layout.files[place.html][:1]:  # empty if other pages have both files
-                    yield PlacedPage(place, page_of(replace(document, metadata=metadata), path, images=images))
+                    page = page_of(replace(document, metadata=metadata), path, images=images)
+                    yield PlacedPage(place, page, document.path in newest)
 
         return write(
             site.folder,

@@ -49,7 +49,7 @@ _SPECIAL = (
 _OF_GENERATOR = {each.name: [(re.compile(pattern), reason) for pattern, reason in each.left_out] for each in GENERATORS}
 """Generator -> patterns of its own. On sites of other generators such a page may be about a function or a class."""
 # Reasons that name another page. A message counts them as one reason.
-_LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
+_LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its (?:text|address) is that of) .*")
 _LISTING = re.compile(
     r"(?:.*/)?(?:(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)|"
     r"(?:toc|navigation|[^/]+-sidebar)\.html)"
@@ -193,7 +193,7 @@ def choose(
         other = taken.get(own_key)
         # "a.html" and "a/" may be different pages: in Dokka's sites a function and a class with the same name
         if reason is None and other and (other.address == address or _whole(other.facts) == _whole(page)):
-            reason = f"{other.file} has the same address"
+            reason = f"its address is that of {other.file}"
         if reason is not None:
             left_out.append(Skipped(path, reason))
             continue

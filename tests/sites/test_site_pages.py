@@ -48,6 +48,16 @@ def test_a_file_and_a_folder_of_one_name_are_two_pages_if_their_texts_differ() -
         assert [page.address for page in chosen.pages] == ["a.html", "a/"][: len(files)]
 
 
+def test_pages_with_the_address_of_others_are_one_line() -> None:
+    facts = {
+        f"{name}{end}": PageFacts(passages=name, word_count=1) for name in "abcd" for end in (".html", "/index.html")
+    }
+    left_out = site_pages.left_out(site_pages.choose(facts, None, SiteOptions()).left_out)
+    assert left_out == [
+        "left out a/index.html, b/index.html, c/index.html and 1 more: its address is that of another page"
+    ]
+
+
 def test_noindex_leaves_no_page_out_if_all_pages_of_a_site_have_it() -> None:
     """As Writerside writes it by default, and hosts of private sites."""
     closed = PageFacts("A", word_count=500, own_words=500, robots="noindex")

@@ -195,6 +195,23 @@ def test_versions_and_descriptions(tmp_path: Path) -> None:
     assert f"- [c]({BASE}c/index.md): About c alone\n" in (site / "llms.txt").read_text(encoding="utf-8")
 
 
+def test_the_lists_have_the_newest_version_of_each_page(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    for version, names in (("v1.9", "abcd"), ("v1.10", "abc")):
+        for name in names:
+            address = f"docs/{version}/{name}/"
+            write(site, {f"{address}index.html": html_sites.page(name, f"<p>{name}, {version}.</p>", address=address)})
+    said, _ = build(site, "--markdown")
+    assert "Markdown of 7 pages in 16 files" in said and (site / "docs/v1.9/a.md").is_file()
+    listed = [line for line in (site / "llms.txt").read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
+    assert [line.rpartition("/docs/")[2] for line in listed] == [
+        *(f"v1.10/{name}/index.md)" for name in "abc"),
+        "v1.9/d/index.md)",
+    ]
+    full = (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert "a, v1.10." in full and "d, v1.9." in full and "a, v1.9." not in full
+
+
 def test_sphinx_writes_it(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     write_files(docs, SPHINX_PAGES)

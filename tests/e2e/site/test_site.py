@@ -447,7 +447,7 @@ def test_links_and_odd_names(tmp_path: Path) -> None:
 def test_two_pages_with_one_address(tmp_path: Path) -> None:
     files = {"a.html": page("A", "<p>x</p>", address="a.html"), "a/index.html": page("A", "<p>x</p>", address="a.html")}
     report = json.loads(build(write(tmp_path / "site", files), "--json"))
-    assert report["pages"] == 1 and report["skipped"][0]["reason"] == "a.html has the same address"
+    assert report["pages"] == 1 and report["skipped"][0]["reason"] == "its address is that of a.html"
 
 
 def test_broken_encodings_scripts_and_absolute_links(tmp_path: Path) -> None:
