@@ -234,7 +234,7 @@ def spellings(version: str) -> frozenset[str]:
     if not number[:1].isdigit():
         return frozenset()
     short = number.removesuffix(".x")
-    return frozenset({f"v{number}", f"v{short}", *(name for name in (number, short) if "." in name)})
+    return frozenset({f"v{number}", f"v{short}", *(each for each in (version.lower(), number, short) if "." in each)})
 
 
 def newest(version: str | None) -> tuple[bool, Any]:
@@ -270,12 +270,13 @@ def in_version(
 
     ``is_weighed``: a page for which :func:`is_foreign` keeps :data:`OTHER_SHARE` of its score.
     """
-    best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score
+    best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score, without links
     for result in results:
         page = result.row >> CHUNK_BITS
         if page in versions.pages:
             scores = best[versions.pages[page].family]
-            scores[page] = max(result.score, scores.get(page, result.score))
+            own_score = result.score - result.summands[3]  # others link to a page, not to what it says
+            scores[page] = max(own_score, scores.get(page, own_score))
 
     def preference(page: int) -> tuple[bool, bool, object]:
         family, version = versions.pages[page]

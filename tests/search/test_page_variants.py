@@ -38,7 +38,7 @@ HTML = "<html><head><title>{0}</title></head><body><main><h1>{0}</h1><p>{1}</p><
 def kept_pages(scores: Mapping[int, float], found: Versions, want: Wanted) -> list[int]:
     """The pages that :func:`in_version` keeps. ``scores``: page -> the score of its only result, best first."""
     evidence = MatchEvidence(words=0.0, unknown=0.0, length=1)
-    results = [RankedChunk(score, page << CHUNK_BITS, [], evidence) for page, score in scores.items()]
+    results = [RankedChunk(score, page << CHUNK_BITS, [0.0] * 4, evidence) for page, score in scores.items()]
     return [result.row >> CHUNK_BITS for result in in_version(results, found, want, is_weighed=False)]
 
 
@@ -66,6 +66,13 @@ def test_one_version_of_a_page_stays(question: str, kept: list[int]) -> None:
 def test_an_older_version_stays_that_answers_better() -> None:
     scores = {2: 0.8, 1: 0.5}
     assert kept_pages(scores, versions(PAGES), Wanted(frozenset(), "x")) == [2]
+
+
+def test_links_do_not_choose_an_older_version() -> None:
+    found, evidence = versions(PAGES), MatchEvidence(words=0.0, unknown=0.0, length=1)
+    older = RankedChunk(0.9, 2 << CHUNK_BITS, [0.6, 0.0, 0.0, 0.3], evidence)
+    newer = RankedChunk(0.6, 1 << CHUNK_BITS, [0.6, 0.0, 0.0, 0.0], evidence)
+    assert in_version([older, newer], found, Wanted(frozenset(), "x"), is_weighed=True) == [newer]
 
 
 def test_pages_without_other_versions_are_left_alone() -> None:
@@ -117,10 +124,11 @@ def test_two_pages_of_one_version_that_look_alike_are_no_versions() -> None:
 
 
 def test_a_version_with_a_number_is_named_by_its_number() -> None:
-    found = of_folder(folder_of("v1.2.x/", "18.0/", "next/", "latest/"))
+    found = of_folder(folder_of("v1.2.x/", "18.0/", "next/", "latest/", "rel-0.9/"))
     for question, named in (
         ("queues in v1.2?", {"v1.2.x"}),
         ("1.2.x queues", {"v1.2.x"}),
+        ("queues in rel-0.9", {"rel-0.9"}),
         ("queues (18.0)", {"18.0"}),
         ("the next page of 18 results", set()),
         ("from 1.2 to 18.0", {"v1.2.x", "18.0"}),

@@ -207,6 +207,7 @@ export class Search {
       const linked = sum([...weights].filter(([key]) => page.words.has(key)).map(([, weight]) => weight)) / whole;
       const links = rules.LINK_WEIGHT * linked + rules.POPULAR_WEIGHT * (page.popularity ?? 0);
       const factor = isAboutRecords ? page.record_factor : page.factor;
+      result.ofLinks = links / full;
       result.score = round(((result.words / best + rules.HEADING_WEIGHT * result.covered + links) / full) * (factor ?? 1));
     }
     const isEqual = (one, other) => one !== other && one.page === other.page && one.score === other.score;
@@ -287,8 +288,10 @@ export class Search {
   /** The results with one version of each page. If `isWeighed`, a page in another version than the wanted one, or that
    * the newest version lacks, loses a share of its score. */
   inVersion(results, wanted, isWeighed) {
-    const best = new Map(), kept = new Map(); // page or family -> its best score; family -> the page that stays
-    for (const {page, score} of results) for (const each of [page, page.family]) if (!best.has(each)) best.set(each, score);
+    const best = new Map(), kept = new Map(); // page or family -> its best score without links; family -> the page that stays
+    for (const {page, score, ofLinks} of results) for (const each of [page, page.family]) {
+      best.set(each, Math.max(score - ofLinks, best.get(each) ?? -1)); // others link to a page, not to what it says
+    }
     const preference = page => 2 * wanted.has(page.version)
       + (best.get(page) >= this.rules.NEWER_SHARE * best.get(page.family))
       - page.family.names.indexOf(page.version) / page.family.names.length;
