@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -60,10 +60,11 @@ _ENDING = re.compile(rf"(?:^|/)(?:index(?:\.\w+)?)?$|(?:{PAGE_ENDING}|\.html?)$"
 
 class Versioned(NamedTuple):
     """A page of a version. ``family``: what all versions of the page share. ``version``: None for a page in no
-    version's folder."""
+    version's folder. ``root``: the folder of these folders."""
 
     family: str
     version: str | None
+    root: str
 
 
 class Versions(NamedTuple):
@@ -98,9 +99,6 @@ class Wanted(NamedTuple):
         return next((name for name in names if name in self.versions), names[0])
 
 
-NOTHING_WANTED = Wanted(frozenset(), "")
-
-
 def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
     """The versions of ``pages``. Each page is an id, an address or path, and the name of its version, if it has one."""
     members: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
@@ -114,22 +112,31 @@ def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
         else:
             family = "/".join(parts)
         members[family].append((id_, version))
-    names = {family: {version or "" for _, version in pages} for family, pages in members.items() if family in roots}
     # Two pages of one version that look alike, a.md and a/index.md, are two pages.
-    names = {family: own for family, own in names.items() if len(own) == len(members[family])}
+    families = [
+        family for family in roots if len({version or "" for _, version in members[family]}) == len(members[family])
+    ]
+    return _gathered({id_: Versioned(family, v, roots[family]) for family in families for id_, v in members[family]})
+
+
+def _gathered(pages: Mapping[int, Versioned]) -> Versions:
+    families: dict[str, set[str]] = defaultdict(set)
+    for page in pages.values():
+        families[page.family].add(page.version or "")
     shared: dict[str, Counter[str]] = defaultdict(Counter)  # folder -> version -> its pages that have others
-    for family, own in names.items():
-        shared[roots[family]].update(own if len(own) > 1 else ())
-    if not any(shared.values()):
+    for page in pages.values():
+        if len(families[page.family]) > 1:
+            shared[page.root][page.version or ""] += 1
+    if not shared:
         return NO_VERSIONS
     around = {
         root: _newest_first(name for name, count in counts.items() if LEAST_SHARE * max(counts.values()) <= count)
         for root, counts in shared.items()
     }
     return Versions(
-        {id_: Versioned(family, version) for family in names for id_, version in members[family]},
-        {family: _newest_first(own) for family, own in names.items()},
-        {family: around[roots[family]] for family in names},
+        pages,
+        {family: _newest_first(own) for family, own in families.items()},
+        {page.family: around.get(page.root, ()) for page in pages.values()},
     )
 
 
@@ -174,21 +181,7 @@ def _usual(folders: str) -> str:
 
 def among(versions: Versions, pages: Collection[int]) -> Versions:
     """The versions of some pages only: a filter may leave out the newest one."""
-    kept = {id_: page for id_, page in versions.pages.items() if id_ in pages}
-    families: dict[str, set[str]] = defaultdict(set)
-    around: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for family, version in kept.values():
-        families[family].add(version or "")
-        around[versions.around[family]].add(version or "")
-
-    def part(names: tuple[str, ...], kept_names: Collection[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name in kept_names)
-
-    return Versions(
-        kept,
-        {family: part(versions.families[family], names) for family, names in families.items()},
-        {family: part(versions.around[family], around[versions.around[family]]) for family in families},
-    )
+    return _gathered({id_: page for id_, page in versions.pages.items() if id_ in pages})
 
 
 def wanted(versions: Versions, question: str) -> Wanted:
@@ -255,7 +248,7 @@ def is_foreign(versions: Versions, want: Wanted, page: int) -> bool:
     newest version of the documentation that it belongs to."""
     if page not in versions.pages:
         return False
-    family, version = versions.pages[page]
+    family, version, _ = versions.pages[page]
     around = versions.around[family]
     if asked := want.versions.intersection(around):
         return (version or "") not in asked
@@ -279,7 +272,7 @@ def in_version(
             scores[page] = max(own_score, scores.get(page, own_score))
 
     def preference(page: int) -> tuple[bool, bool, object]:
-        family, version = versions.pages[page]
+        family, version, _ = versions.pages[page]
         is_near = best[family][page] >= NEWER_SHARE * max(best[family].values())
         return version in want.versions, is_near, newest(version)
 
@@ -319,32 +312,22 @@ CLEAR_LANGUAGES = frozenset({"ja", "ko", "ru", "uk", "zh"})
 
 
 def without_copies(
-    results: Sequence[RankedChunk],
-    texts: Mapping[int, SearchedText],
-    path_of: Callable[[int], str],
-    wanted: Collection[str],
+    results: Sequence[RankedChunk], texts: Mapping[int, SearchedText], versions: Versions, wanted: Collection[str]
 ) -> list[RankedChunk]:
     """The results without copies: the same text below the same headings in another page.
 
-    The copy in a wanted version stays, else that in the newest, by the folders of its path. Of equal versions the
-    best result stays. ``path_of``: the path of a row.
+    The copy in a wanted version stays, else that in the newest. Of equal versions the best result stays.
     """
     copies: dict[tuple[str, str, str], list[RankedChunk]] = defaultdict(list)
     for result in results:
         copies[texts[result.row][:3]].append(result)  # title, headings and content
-    return [
-        max(same, key=lambda result: _preference(path_of(result.row), wanted))._replace(score=same[0].score)
-        if len(same) > 1
-        else same[0]
-        for same in copies.values()
-    ]
 
+    def preference(copy: RankedChunk) -> tuple[bool, tuple[bool, Any]]:
+        page = versions.pages.get(copy.row >> CHUNK_BITS)
+        version = None if page is None else page.version
+        return version in wanted, newest(version)
 
-def _preference(path: str, wanted: Collection[str]) -> tuple[bool, tuple[bool, Any]]:
-    """The sort key of the version in a path, highest for a wanted one, then without one."""
-    names = [name.removeprefix("version-") for name in path.split("/")[:-1]]
-    version = next((name for name in reversed(names) if VERSION_NUMBER.fullmatch(name)), None)
-    return version in wanted, newest(version)
+    return [max(same, key=preference)._replace(score=same[0].score) for same in copies.values()]
 
 
 def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:

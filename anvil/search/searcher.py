@@ -282,7 +282,7 @@ class Searcher:
             texts = self._texts_of(results)
             if len({texts[result.row][:3] for result in results}) < len(results):
                 wanted = frozenset[str]() if want is None else want.versions
-                results = page_variants.without_copies(results, texts, self._path_of, wanted)
+                results = page_variants.without_copies(results, texts, versions, wanted)
         return results
 
     def _selected_versions(self, request: SearchRequest) -> Versions:
@@ -315,9 +315,6 @@ class Searcher:
 
     def _texts_of(self, results: Sequence[RankedChunk]) -> Mapping[int, SearchedText]:
         return self.index.texts([result.row for result in results])
-
-    def _path_of(self, row: int) -> str:
-        return self.index.reader.chunks([row])[row].metadata.file_path
 
     def passage(self, row: int, vector: NDArray[np.float32] | None) -> HeadedText:
         """The text of a chunk for a scorer of passages, with the span of the window that is nearest to the query."""
@@ -518,9 +515,12 @@ def _empty_filter_notes(searchers: Sequence[Searcher], request: SearchRequest) -
             return [f"No page matches {quoted(file_filter)}.{closest_note(closest_paths(file_filter, paths))}"]
     wanted = {"version": request.version, "language": request.language}
     names = " and ".join(f"the {key} {quoted(value)}" for key, value in wanted.items() if value is not None)
-    closest: dict[str, None] = {}
-    for searcher in searchers if request.version else ():
-        closest |= dict.fromkeys(page_variants.closest_versions(searcher.versions, searcher.editions, request.version))
+    closest = dict.fromkeys(
+        name
+        for searcher in searchers
+        if request.version
+        for name in page_variants.closest_versions(searcher.versions, searcher.editions, request.version)
+    )
     sentence = f"No page {'in the filter ' if file_filter else ''}has {names}.{closest_note(list(closest))}"
     return [sentence] if names else []
 

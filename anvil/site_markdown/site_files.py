@@ -330,7 +330,7 @@ def publish(
             key=lambda document: _order(pages[document.file_path]),
         )
         # With fourteen versions of each page, a list of all is too long for the deeper pages of the newest.
-        older = page_variants.left_out(page_variants.of_index(reader), page_variants.NOTHING_WANTED)
+        older = page_variants.left_out(page_variants.of_index(reader), page_variants.Wanted(frozenset(), ""))
         newest = {document.file_path for document in stored if document.id not in older}
         places = {document.file_path: paths_and_links.place_of(pages[document.file_path]) for document in stored}
         layout = paths_and_links.lay_out(places.values())

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
-from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER
+from anvil.formats.version_names import VERSION_NAMES
 
 _OTHER_FOLDER = frozenset("\\:\0")
 _SLASHES = re.compile(r"//+")
 _SAFE = "/:@!$&'()*+,;=~-._"
 UNRELEASED = "current"
 """Docusaurus' name for the version of the documentation folder, which is not released yet."""
-_IN_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?/[^/]*")
 
 
 def key(address: str) -> str:
@@ -111,33 +110,6 @@ def most_common(prefixes: Counter[str]) -> str | None:
     return min(prefixes, key=lambda prefix: (-prefixes[prefix], len(prefix), prefix), default=None)
 
 
-def version_folders(
-    paths: Iterable[str], declared: Collection[str] = (), components: Collection[str] = ()
-) -> frozenset[str]:
-    """The folders of a site that have a version of the documentation each, such as ``1.2`` or ``de/1.2``.
-
-    It is a folder with an index page whose name is a version number, or a name such as ``latest`` beside such a folder.
-    ``declared``: names that a file of the site lists as versions. ``components``: top folders with versions of their
-    own, as Antora writes them. In these, a number without a dot is a version too.
-    """
-    starts = {path.rpartition("/")[0] for path in paths if path.endswith(("/index.html", "/index.htm"))}
-    candidates = {
-        folder
-        for folder in starts
-        if "/" not in folder or _IN_LANGUAGE.fullmatch(folder) or folder.rpartition("/")[0] in components
-    }
-    numbered = {
-        folder
-        for folder in candidates
-        if VERSION_NUMBER.fullmatch(_folder_name(folder))
-        or folder in declared
-        or (_folder_name(folder).isdecimal() and folder.rpartition("/")[0] in components)
-    }
-    above = {folder.rpartition("/")[0] for folder in numbered}
-    named = {f for f in candidates if _folder_name(f).lower() in VERSION_NAMES and f.rpartition("/")[0] in above}
-    return frozenset(numbered | named)
-
-
 def stated_folders(versions: Mapping[str, str]) -> frozenset[str]:
     """The version folders by the versions that pages of Docusaurus name. ``versions``: path of a page -> its version.
 
@@ -151,7 +123,3 @@ def stated_folders(versions: Mapping[str, str]) -> frozenset[str]:
         depth = next((depth for depth, name in enumerate(parents, 1) if name in names), 0)
         folders.add("/".join(parents[:depth]))
     return frozenset(folders - {""})
-
-
-def _folder_name(folder: str) -> str:
-    return folder.rpartition("/")[2]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.formats import patterns
-from anvil.formats.version_names import version_folders, version_of
+from anvil.formats.version_names import VERSION_NUMBER, version_folders, version_of
 from anvil.index_file.table_rows import is_in_language
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
@@ -165,10 +165,10 @@ def choose(
     if 2 * sum(page_addresses.within(address, base) is None for address in canonical.values()) > len(canonical):
         base, of_template = "", set(canonical.values())  # most are joined wrongly, as by Paradox
     base = base or page_addresses.base_of(listed or {})
-    components = {path.partition("/")[0] for path, page in facts.items() if page.generator == "antora"}
     stated = {path: page.version for path, page in facts.items() if page.version}
-    folders = page_addresses.version_folders(facts, declared_versions, components)
-    folders |= page_addresses.stated_folders(stated) | version_folders(facts)
+    folders = page_addresses.stated_folders(stated) | version_folders(facts)
+    starts = {path.removesuffix("/index.html") for path in facts if path.count("/") == 1}
+    folders |= {top for top in starts if top in declared_versions or VERSION_NUMBER.fullmatch(top)}
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # the first path wins
     open_generators = {page.generator for page in facts.values() if is_listable(page)}
     pages: list[SitePage] = []

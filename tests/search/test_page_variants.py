@@ -225,13 +225,17 @@ def test_copies_of_a_text_take_one_place(tmp_path: Path) -> None:
     other = "# Other lease\n\nA lease of a flat ends after a year, one of a job earlier.\n"
     docs = write(
         tmp_path / "docs",
-        {"en/v1.0/lease.md": copy, "en/v1.2/lease.md": copy, "en/v1.1/lease.md": copy, "other.md": other},
+        {
+            **{f"en/v1.{minor}/{name}.md": f"# {name}\n" for minor in range(3) for name in "abc"},
+            **{f"en/v1.{minor}/{folder}/lease.md": copy for minor, folder in enumerate(("old", "jobs", "queue"))},
+            "other.md": other,
+        },
     )
     with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
         found = [hit.metadata.file_path for hit in opened.search("when does the lease of a job end").results]
-        assert found == ["en/v1.2/lease.md", "other.md"]
-        found = [hit.metadata.file_path for hit in opened.search("lease of a job", file_filter="en/v1.0/*").results]
-        assert found == ["en/v1.0/lease.md"]
+        assert found == ["en/v1.2/queue/lease.md", "other.md"]
+        found = [hit.metadata.file_path for hit in opened.search("lease of a job", file_filter="en/v1.0/**").results]
+        assert found == ["en/v1.0/old/lease.md"]
 
 
 def test_copies_in_many_folders_leave_room_for_five_pages(tmp_path: Path) -> None:
@@ -339,7 +343,11 @@ def test_a_site_with_versions_answers_once(tmp_path: Path) -> None:
         "latest/queue/index.html": HTML.format("Queue", f"{text} It keeps them for a day."),
         "1.0/queue/index.html": HTML.format("Queue", f"{text} It keeps them for a week."),
         "1.1/queue/index.html": HTML.format("Queue", f"{text} It keeps them for two days."),
-        **{f"{version}/index.html": HTML.format("Start", "Welcome here.") for version in ("latest", "1.0", "1.1")},
+        **{
+            f"{version}/{page}": HTML.format("Start", f"Welcome to {page}.")
+            for version in ("latest", "1.0", "1.1")
+            for page in ("index.html", "more/index.html")
+        },
         "1.0/old/index.html": HTML.format("Old queue", "The old queue was a file of jobs."),
     }
     settings = '[embedding]\nprovider = "none"\n[site]\nfolder = "site"\n'

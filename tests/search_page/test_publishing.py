@@ -78,17 +78,19 @@ def test_what_the_scripts_need_of_the_pages(site: Path) -> None:
 
 def test_a_site_of_several_versions(tmp_path: Path) -> None:
     versions = {
-        f"{name}/index.html": html_sites.page("Start", f"<p>Of {name}.</p>") for name in ("1.9", "1.10", "latest")
+        f"{name}/{page}index.html": html_sites.page("Start", f"<p>Of {name} and {page}.</p>")
+        for name in ("1.9", "1.10", "latest")
+        for page in ("", "a/", "b/")
     }
     site = html_sites.write(tmp_path / "site", versions)
     with anvil.open(site=site, provider="none") as opened:
         opened.index()
     data = json.loads(published(site)[1][publishing.DATA])
     assert {(page["version"], page["family"], page["chunks"]) for page in data["pages"]} == {
-        (name, 0, 1) for name in ("1.9", "1.10", "latest")
+        (name, family, 1) for name in ("1.9", "1.10", "latest") for family in range(3)
     }
     names = ["latest", "1.10", "1.9"]
-    assert data["versions"]["around"] == [names] and data["versions"]["families"] == [[names, 0]]
+    assert data["versions"]["around"] == [names] and data["versions"]["families"] == [[names, 0]] * 3
     assert data["versions"]["spellings"] == {"1.9": "1.9", "v1.9": "1.9", "1.10": "1.10", "v1.10": "1.10"}
 
 

@@ -59,30 +59,13 @@ def test_a_sitemap_below_a_folder() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("paths", "folders"),
-    [
-        (["1.2/index.html", "latest/index.html", "dev/index.html"], {"1.2", "latest", "dev"}),
-        (["v2/index.html", "guide/index.html"], {"v2"}),
-        (["dev/index.html", "latest/index.html"], set()),
-        (["2024/index.html", "10-start/index.html"], set()),
-        (["de/1.2/index.html", "de/index.html"], {"de/1.2"}),
-        (["1.2/guide.html"], set()),
-    ],
-)
-def test_folders_of_versions(paths: list[str], folders: set[str]) -> None:
-    assert page_addresses.version_folders(paths) == folders
-
-
 def test_the_version_of_a_page() -> None:
     assert version_names.version_of("de/1.2/a/index.html", {"de/1.2"}) == "1.2"
     assert version_names.version_of("1.2/index.html", {"1.2"}) == "1.2"
     assert version_names.version_of("guide/1.2.html", {"1.2"}) is None
-    assert page_addresses.version_folders(["7/index.html"], ["7"]) == {"7"}
 
 
 def test_each_component_of_antora_has_versions() -> None:
-    paths = ["core/1.2/index.html", "core/2/index.html", "core/latest/index.html", "core/api/index.html"]
-    paths += ["news/1.3/index.html", "news/2/index.html"]
-    assert page_addresses.version_folders(paths, components=["core"]) == {"core/1.2", "core/2", "core/latest"}
-    assert version_names.version_of("core/1.2/api/x.html", {"core/1.2"}) == "1.2"
+    folders = ["core/1.2", "core/2", "core/latest", "news/1.3", "news/2", "de/1.2", "de/1.3"]
+    paths = [f"{folder}/{name}.html" for folder in folders for name in ("index", "api/a", "api/b")]
+    assert version_names.version_folders([*paths, "core/api/index.html", "web/1.0/index.html"]) == set(folders)

@@ -193,7 +193,7 @@ def test_configuration_names_the_site(tmp_path: Path) -> None:
 def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
     site = tmp_path / "site"
     for version in ("1.2", "2.0", "latest"):
-        for path in ("index.html", "guide/index.html"):
+        for path in ("index.html", "guide/index.html", "api/index.html"):
             address = f"latest/{path.removesuffix('index.html')}"
             write(site, {f"{version}/{path}": page("Guide", f"<p>Of {version}, {path}.</p>", address=address)})
     write(site, {"2.0/de/index.html": page("Start", "<p>Anfang.</p>", address="2.0/de/", lang="de")})
@@ -202,22 +202,25 @@ def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
         metadata = {
             path: document.metadata for path in reader.identities() if (document := reader.document(path)) is not None
         }
-        assert metadata["1.2/guide/index.html"]["version"] == "1.2" and len(metadata) == 7
+        assert metadata["1.2/guide/index.html"]["version"] == "1.2" and len(metadata) == 10
         assert metadata["2.0/de/index.html"]["language"] == "de"
         hits = opened.search("guide", file_filter="1.2/**").results
-        assert {hit.metadata.url for hit in hits} == {f"{BASE}1.2/#guide", f"{BASE}1.2/guide/#guide"}
+        assert {hit.metadata.url for hit in hits} == {f"{BASE}1.2/{path}#guide" for path in ("", "guide/", "api/")}
         hits = opened.search("anfang start", language="de").results
         assert {hit.metadata.file_path for hit in hits} == {"2.0/de/index.html"}
         assert {(hit.metadata.version, hit.metadata.language) for hit in hits} == {("2.0", "de")}
         section = opened.get_section("2.0/de/index.html", "Start").metadata
         assert (section.version, section.language) == ("2.0", "de")
     found = printed("search", "--site", site, "--version", "1.2", "guide", "--json")["results"]
-    assert {hit["metadata"]["file_path"] for hit in found} == {"1.2/guide/index.html", "1.2/index.html"}
+    assert {hit["metadata"]["file_path"] for hit in found} == {
+        f"1.2/{path}index.html" for path in ("", "guide/", "api/")
+    }
     assert {hit["metadata"]["version"] for hit in found} == {"1.2"}
     write(tmp_path, {"anvil.toml": '[site]\nfolder = "site"\nversions = ["2.0"]\nlanguages = ["en"]\n'})
     program("build", *NONE, cwd=tmp_path)
     with anvil.open(index=site / "anvil/index.db") as opened:
-        assert [each.file_path for each in opened.list_pages().pages] == ["2.0/guide/index.html", "2.0/index.html"]
+        listed = [each.file_path for each in opened.list_pages().pages]
+        assert listed == ["2.0/api/index.html", "2.0/guide/index.html", "2.0/index.html"]
 
 
 def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
