@@ -5,7 +5,6 @@ The file comes with a checkout, so it is not trusted and each value is checked.
 
 from __future__ import annotations
 
-import codecs
 import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +17,7 @@ from anvil.dependencies.package_names import is_name, is_version
 from anvil.dependencies.values import DOCS_SOURCES, LockedDocs
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
+from anvil.formats.characters import marked_encoding
 from anvil.formats.patterns import OBJECT_ID, SHA256
 from anvil.settings.index_url import is_builder
 from anvil.settings.schema import LOCK_NAME
@@ -126,7 +126,7 @@ def project_text(path: Path, max_bytes: int | None = None) -> str | None:
     freeze``. Raises :class:`ConfigError` if the file cannot be read."""
     try:
         data = safe_files.data(path, MAX_BYTES if max_bytes is None else max_bytes)
-        text = data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
+        text = data.decode(marked_encoding(data)).removeprefix("\ufeff")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         return None

@@ -7,7 +7,6 @@ skipped file has a reason that a person can act on.
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import itertools
 import re
@@ -15,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from anvil.formats import patterns
-from anvil.formats.characters import plain_name
+from anvil.formats.characters import marked_encoding, plain_name
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 from anvil.text import includes
 from anvil.values import PAGE_ENDINGS, Changes, Document, KnownTimes, Scan, Skipped
@@ -232,15 +231,6 @@ class Selection:
         return hidden
 
 
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, because it begins with the mark of UTF-16
-    (codecs.BOM_UTF32_BE, "UTF-32"),
-    (codecs.BOM_UTF16_LE, "UTF-16"),
-    (codecs.BOM_UTF16_BE, "UTF-16"),
-)
-"""Byte order marks and their encodings. A file without one of these is UTF-8."""
-
-
 class PageDecoder:
     """Makes text and documents of the bytes of files, by the options of a source.
 
@@ -260,7 +250,7 @@ class PageDecoder:
 
     def text(self, data: bytes) -> str:
         """The text of bytes that :meth:`refusal` accepts, without a byte order mark."""
-        return data.decode(_encoding(data)).removeprefix("\ufeff")
+        return data.decode(marked_encoding(data)).removeprefix("\ufeff")
 
     def included(self, blob: str, data: bytes) -> includes.IncludedFile:
         """A file that a page includes. ``blob``: its id; empty if there is no such file."""
@@ -280,15 +270,11 @@ class PageDecoder:
         return Document(path, blob, expanded.text, size, fingerprint=fingerprint, inserted=inserted, missing=missing)
 
 
-def _encoding(data: bytes) -> str:
-    return next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "UTF-8")
-
-
 def _no_text(data: bytes) -> str | None:
     """Why these bytes are not text; None if they are."""
     if data.startswith(_LFS_POINTER):
         return "a pointer of Git LFS; run 'git lfs pull' to get its text"
-    encoding = _encoding(data)
+    encoding = marked_encoding(data)
     if encoding == "UTF-8" and (at := data.find(b"\0")) >= 0:  # valid UTF-8, but no text has it
         return f"binary: it has a NUL byte at offset {at}"
     if data.isascii():  # faster than decoding

@@ -62,6 +62,15 @@ def known_encoding(name: str) -> str | None:
     return _AS_BROWSERS.get(python_name, python_name) if _READ.fullmatch(python_name) else None
 
 
+_MARKED = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32"}  # before UTF-16, which begins alike
+_MARKED |= {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+
+
+def marked_encoding(data: bytes) -> str:
+    """The encoding that a byte order mark names; UTF-8 without one."""
+    return next((encoding for mark, encoding in _MARKED.items() if data.startswith(mark)), "UTF-8")
+
+
 _DECLARED = re.compile(
     rb"(?:<meta[^>]{0,200}?charset|<\?xml[^>]{0,200}?encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.I
 )
@@ -72,13 +81,13 @@ _DECLARED_BYTES = 4096
 def decoded(data: bytes, unknown: Callable[[bytes], str] = lambda data: "cp1252") -> str:
     """The text of a file. Never raises. The first of these that fits is its encoding:
 
-    1. UTF-16 with a byte order mark;
+    1. UTF-16 or UTF-32 with a byte order mark;
     2. UTF-8, also with a few broken bytes;
     3. the encoding that HTML or XML declares;
     4. the encoding that ``unknown`` returns, by default that of browsers.
     """
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
+    if (encoding := marked_encoding(data)) != "UTF-8":
+        return data.decode(encoding, "replace")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -106,6 +115,14 @@ def plain_name(path: str) -> str:
     # On Unix, Python has these characters for bytes that are no UTF-8. Windows allows all halves of surrogate pairs.
     path = _BYTES.sub(lambda match: f"\\x{ord(match[0]) - 0xDC00:02x}", path)
     return _NOT_IN_NAMES.sub(lambda match: ascii(match[0])[1:-1], path)
+
+
+def columns(text: str) -> int:
+    """The columns that a text takes in a terminal: two for a wide character, none for a mark on a letter."""
+    return sum(
+        1 + (unicodedata.east_asian_width(character) in "WF") - (unicodedata.category(character) in ("Mn", "Me", "Cf"))
+        for character in text
+    )
 
 
 def without_control(text: str) -> str:

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError
@@ -39,38 +40,30 @@ class _Cancelled(Exception):
     """Raised in a build after :meth:`InitialBuild.close`. No AnvilError, because a build catches some of them."""
 
 
+@dataclass(eq=False)
 class InitialBuild:
     """The first build of an index, in a thread. It makes one attempt.
 
     First the pages are read into the memory copy, so that partial answers are possible at once. Then the index file is
     built, by this process or by another one that began earlier.
-
-    - ``read_pages`` reads some pages and returns (done, total).
-    - ``build`` makes the index file.
-    - ``ended`` is called after the build, also after one that failed, but not after :meth:`close`.
-    - ``reading``: whether there are pages to read.
     """
 
-    def __init__(
-        self,
-        *,
-        read_pages: Callable[[], tuple[int, int]],
-        build: Callable[[Progress], object],
-        ended: Callable[[], None],
-        progress: Progress,
-        reading: bool,
-    ) -> None:
-        self._read_pages = read_pages
-        self._build = build
-        self._ended = ended
-        self._progress = progress
+    read_pages: Callable[[], tuple[int, int]]
+    """Reads some pages and returns (done, total)."""
+    build: Callable[[Progress], object]
+    """Makes the index file."""
+    ended: Callable[[], None]
+    """Called after the build, also after one that failed, but not after :meth:`close`."""
+    progress: Progress
+    reading: bool
+    """Whether some pages are not read yet, so that answers come from a part of the pages."""
+    running = True
+    """Whether the build is running, or was not started yet."""
+    note: str | None = "The index is being built."
+    """A sentence for the notes of an answer; None after a successful build."""
+
+    def __post_init__(self) -> None:
         self._stop = threading.Event()
-        self.running = True
-        """Whether the build is running, or was not started yet."""
-        self.reading = reading
-        """Whether some pages are not read yet, so that answers come from a part of the pages."""
-        self.note: str | None = "The index is being built."
-        """A sentence for the notes of an answer; None after a successful build."""
         self._thread = threading.Thread(target=self._run, name="anvil-first-build", daemon=True)
 
     def start(self) -> None:
@@ -84,7 +77,7 @@ class InitialBuild:
     def _run(self) -> None:
         try:
             self._read_all()
-            self._build(self._report)
+            self.build(self._report)
             self.note = None
         except _Cancelled:
             self.note = None
@@ -96,13 +89,13 @@ class InitialBuild:
             self.note = f"The index could not be built ({type(error).__name__}: {error})."
         finally:
             self.reading = self.running = False
-        self._ended()
+        self.ended()
 
     def _read_all(self) -> None:
         done_before = -1
         while True:
-            done, total = self._read_pages()
-            self._progress("reading", done, total)
+            done, total = self.read_pages()
+            self.progress("reading", done, total)
             self._raise_if_cancelled()
             if done >= total or done <= done_before:  # no progress: pages change as fast as they are read
                 break
@@ -113,7 +106,7 @@ class InitialBuild:
 
     def _report(self, stage: str, done: int, total: int) -> None:
         self._raise_if_cancelled()
-        self._progress(stage, done, total)
+        self.progress(stage, done, total)
         if stage.startswith(WAITING):  # this build will find the other's index up to date, and embed nothing
             self.note = "Another process is building the index: until it is done, search goes by words."
         elif stage == "embedding":

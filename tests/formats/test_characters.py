@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.formats.characters import decoded, known_encoding, line_ends, plain_name
+from anvil.formats.characters import columns, decoded, known_encoding, line_ends, marked_encoding, plain_name
 
 EVERY = sorted({each.name for each in pkgutil.iter_modules(encodings.__path__)})
 READ = [name for name in EVERY if known_encoding(name)]
@@ -97,3 +97,14 @@ def test_a_text_is_decoded_as_browsers_do(data: bytes, text: str) -> None:
 def test_a_name_with_any_half_of_a_surrogate_pair_can_be_shown() -> None:
     """Unix has the second ones for bytes that are no text; Windows may have all in names of files."""
     assert plain_name("a\udcff\ud800\n") == r"a\xff\ud800\n"
+
+
+@pytest.mark.parametrize(("text", "expected"), [("日本 é", 6), ("e\u0301", 1), ("Ａﾊ", 3), ("", 0), ("a\u200cb", 2)])
+def test_the_columns_of_a_text_in_a_terminal(text: str, expected: int) -> None:
+    assert columns(text) == expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8"])
+def test_a_byte_order_mark_names_the_encoding(encoding: str) -> None:
+    data = "h\u201c".encode(encoding)
+    assert marked_encoding(data) == encoding.upper() and decoded(data) == "h\u201c"

@@ -18,6 +18,7 @@ import pytest
 
 import anvil
 from anvil.cli import program as app
+from anvil.formats.characters import columns
 from anvil.system import safe_files
 from anvil.system.installation import line as program_line
 from tests.conftest import PAGES, linked, write
@@ -460,6 +461,12 @@ def test_list_names_the_pages(built: Path) -> None:
     lines = in_process.program("list", cwd=built).stdout.splitlines()
     assert [line.split()[0] for line in lines] == sorted(PAGES) and lines[-1].endswith("Installing")
     assert len(in_process.program("list", "guides", cwd=built).stdout.splitlines()) == 2
+
+
+def test_the_columns_of_a_list_are_aligned_for_wide_characters(tmp_path: Path) -> None:
+    write(tmp_path / "docs", {"目次.md": "# A\n", "Ubersicht.md": "# B\n", "U\u0308bersicht.md": "# C\n"})
+    lines = in_process.program("list", "--provider", "none", cwd=tmp_path).stdout.splitlines()
+    assert len(lines) == 3 and len({columns(line.partition("characters")[0]) for line in lines}) == 1
 
 
 def test_show_prints_the_text(built: Path) -> None:
