@@ -65,8 +65,7 @@ def base_branch() -> str | None:
 
 def own_branch() -> str:
     """The branch that the job is for; ``""`` if the runner names none."""
-    others = "CHANGE_BRANCH", "BRANCH_NAME", "BUILDKITE_BRANCH", "BITBUCKET_BRANCH", "BUILD_SOURCEBRANCHNAME"
-    return _variable("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", *others)
+    return _variable("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
 
 
 def base_revisions() -> list[str]:

@@ -15,7 +15,7 @@ from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import patterns
 from anvil.git.repository import Repository
 from anvil.impact import co_change, evidence, names, ranking
-from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff
+from anvil.impact.change import MAX_DIFF_BYTES, FileChange, FileKind, diff_title, file_kind, parse_diff
 from anvil.impact.evidence import Evidence, IndexedPages
 from anvil.impact.names import Name, PublicKind
 from anvil.impact.ranking import AffectedSection, ChangeFeature
@@ -24,6 +24,7 @@ from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
 from anvil.results import Hit, Mode
 from anvil.search.page_weights import is_record
+from anvil.system import safe_files
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def assess(
                 request = SearchRequest(query, MAX_HITS, max_chars=1, mode=mode, read_passages=False)
                 return copy.searcher.search(request).hits
 
-            collected += evidence.collect(changed, change.code_paths, change.test_paths, title, docs, search)
+            gone = set[str]() if git is None else _gone(changed.names, docs, git, change)
+            collected += evidence.collect(changed, gone, change.code_paths, change.test_paths, title, docs, search)
             # features of the change itself, whatever is in the pages
             features |= ranking.title_features(title) | ranking.name_features(changed.names)
             features |= ranking.file_features([file.path for file in change.code], len(change.test_paths))
@@ -147,8 +149,7 @@ class _Change:
         by_kind: dict[FileKind, list[FileChange]] = defaultdict(list)
         for file in files:
             is_other = file.submodule or any(glob.matches(file.path) for glob in ignored_code)
-            kind = "other" if is_other else file_kind(file.path, docs, self.is_page(self._inside(file.path)))
-            by_kind[kind].append(file)
+            by_kind["other" if is_other else self.kind(file.path)].append(file)
         self.pages = by_kind["page"]
         # The most changed files are first, because the limits on paths, links and history keep the first files.
         self.code = sorted(by_kind["code"], key=lambda file: (-len(file.added) - len(file.removed), file.path))
@@ -160,6 +161,9 @@ class _Change:
     def _inside(self, path: str) -> str:
         """A path relative to the documentation folder; outside of it, the path itself."""
         return path[len(self.docs) + 1 :] if self.docs and path.startswith(f"{self.docs}/") else path
+
+    def kind(self, path: str) -> FileKind:
+        return file_kind(path, self.docs, self.is_page(self._inside(path)))
 
     def is_page(self, path: str) -> bool:
         """Whether a path in the documentation folder is that of a page."""
@@ -204,6 +208,28 @@ def _repository(folder: Path | None, notes: list[str]) -> Repository | None:
     except GitError as error:
         notes.append(f"The history is not read: {error}")
     return git
+
+
+def _gone(changed_names: Iterable[Name], docs: IndexedPages, git: Repository, change: _Change) -> set[str]:
+    """The removed definitions that a page has as they are written, and that no code of the work tree has any more."""
+    gone = {
+        name.text
+        for name in changed_names
+        if name.kind == "definition" and name.how in ("removed", "renamed") and not name.is_new
+        if len(names.name_words(name.text)) > 1  # one word may be a word of the text
+        and any(match.degree >= evidence.AS_WRITTEN for match in evidence.find_name(name.text, docs) or ())
+    }
+    size = 0
+    with suppress(OSError, GitError):  # such as a file that a sparse checkout leaves out: then nobody knows
+        for path, entry in git.staging.folder(".").items() if gone else ():
+            if entry.kind == "file" and change.kind(path) in ("code", "test"):
+                data = safe_files.data(git.root / path)
+                size += len(data)
+                gone = {text for text in gone if not re.search(rf"{re.escape(text)}(?!\w)".encode(), data)}
+                if not gone or size > MAX_DIFF_BYTES:
+                    return set()
+        return gone
+    return set()
 
 
 def _history(git: Repository, change: _Change, before: str | None, notes: list[str]) -> co_change.History:

@@ -16,7 +16,8 @@ from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS, PAGE_ENDINGS
 
 MAX_DIFF_BYTES = 50_000_000
-"""Limit of a diff. A larger diff in a file is refused. Of a larger change in git, the last files are left out."""
+"""Limit of a diff, and of the code in which removed definitions are looked up. A larger diff in a file is refused. Of a
+larger change in git, the last files are left out."""
 MAX_SUBJECTS = 3
 """Commits whose subjects make the title of a branch."""
 

@@ -51,7 +51,7 @@ class JointChange:
 @dataclass
 class History:
     """The result of reading the history. ``joint``: page -> its joint changes with each file and folder, the strongest
-    first. ``often``: page -> its share of all changes of pages, weighted by age. ``steps``: number of steps read."""
+    first. ``often``: page -> its changes, weighted by age. ``steps``: number of steps read."""
 
     joint: dict[str, tuple[JointChange, ...]] = field(default_factory=dict)
     often: dict[str, float] = field(default_factory=dict)
@@ -92,8 +92,7 @@ def read(
         joint[page].append(JointChange(source, pair_counts[source, page], source_counts[source], share))
     for page, pairs in sorted(joint.items()):
         history.joint[page] = tuple(sorted(pairs, key=lambda pair: (-pair.share, pair.source)))
-    total = sum(often.values())
-    history.often = {page: weight / total for page, weight in sorted(often.items())}
+    history.often = dict(sorted(often.items()))
     return history
 
 

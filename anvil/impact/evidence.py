@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from anvil.impact.co_change import History
-from anvil.impact.names import KIND_WEIGHT, ChangedNames, How, Name, is_public_gone, name_words
+from anvil.impact.names import ChangedNames, How, Name, name_words, public_kind
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, is_parallel
 from anvil.results import Hit
@@ -117,8 +117,6 @@ AS_WRITTEN, RESPELLED, BY_WORDS, PLAIN_WORD = 1.0, 0.8, 0.35, 0.12
 as words of a sentence; as a single common word that is not marked as code."""
 IN_HEADING = 1.4
 """Factor for a section whose heading has the name, since it is about it."""
-TEXT_STRENGTH = {"removed": 1.0, "touched": 0.5, "added": 0.6}
-"""Strength of a message that a page quotes, by how the message changed."""
 FULL_PATH, TWO_PARTS, BASENAME, MODULE = 1.0, 0.8, 0.35, 0.7
 """Strength of a file's name in a page: its whole path; its name and folder; its name; its name as a module."""
 MAX_MATCHES = 20
@@ -143,14 +141,16 @@ _BESIDE_CODE, _BEHIND_CODE = frozenset("`'\"./-_<[(:=$@#"), frozenset("`('\"=:")
 
 def collect(
     changed: ChangedNames,
+    gone: Collection[str],
     code: Sequence[str],
     tests: Sequence[str],
     title: str,
     docs: IndexedPages,
     search: Callable[[str], Sequence[Hit]],
 ) -> Iterator[Evidence]:
-    """The evidence that needs no history. ``code`` and ``tests``: the changed paths, the most changed first."""
-    yield from name_evidence(changed.names, docs)
+    """The evidence that needs no history. ``gone``: names that the code had. ``code`` and ``tests``: the changed paths,
+    the most changed first."""
+    yield from name_evidence(changed.names, gone, docs)
     yield from text_evidence(changed.texts, docs)
     yield from path_evidence(code, docs)
     yield from link_evidence([*code, *tests], docs)
@@ -187,18 +187,18 @@ def rarity(passage_count: int, all_passages: int) -> float:
     return share * math.sqrt(share)
 
 
-def name_evidence(names: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
+def name_evidence(names: Iterable[Name], gone: Collection[str], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name of the changed lines: as it is written, respelled, or as words of a sentence."""
     for name in names:
         feature, verb = _CHANGES[name.how]
-        if is_public_gone(name):
+        is_gone = name.how in ("removed", "renamed", "value") and not name.is_new
+        if name.text in gone or (is_gone and public_kind(name)):  # text about it is wrong
             feature = "public name gone"
         reason = f"names `{name.text}`, which the change {verb} ({name.path}:{name.line})"
         subject = "".join(name_words(name.text))
         is_public = name.kind in ("flag", "variable", "route")
         for path, section, degree in _name_sections(name.text, docs, any_word=is_public):
-            strength = min(1.0, KIND_WEIGHT[name.kind] * degree)
-            yield Evidence(feature, path, section.heading_path, strength, reason, section.line, subject)
+            yield Evidence(feature, path, section.heading_path, min(1.0, degree), reason, section.line, subject)
 
 
 _CHANGES: dict[How, tuple[Feature, str]] = {
@@ -288,8 +288,9 @@ def find_name(name: str, docs: IndexedPages, *, any_word: bool = False) -> list[
         offsets = _exact_offsets(name, text)
         if offsets:
             for start in offsets:
-                is_prose = is_plain and not _is_marked_as_code(text, start, start + len(name))
-                matches.append(_Match(passage, start, PLAIN_WORD if is_prose else AS_WRITTEN))
+                end = start + len(name)
+                is_code = text[start - 1 : start] in _BESIDE_CODE or text[end : end + 1] in _BEHIND_CODE
+                matches.append(_Match(passage, start, PLAIN_WORD if is_plain and not is_code else AS_WRITTEN))
         elif has_parts:
             for match in islice(spelled.finditer(text), MAX_MATCHES):
                 degree = BY_WORDS if any(character.isspace() for character in match[0]) else RESPELLED
@@ -309,11 +310,6 @@ def _exact_offsets(name: str, text: str) -> list[int]:
     return offsets
 
 
-def _is_marked_as_code(text: str, start: int, end: int) -> bool:
-    """Whether a word is beside a mark of code, such as a backtick or a bracket."""
-    return (text[start - 1 : start] in _BESIDE_CODE and start > 0) or text[end : end + 1] in _BEHIND_CODE
-
-
 def text_evidence(texts: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that quote a message or help text of the changed lines."""
     for text in texts:
@@ -330,7 +326,7 @@ def text_evidence(texts: Iterable[Name], docs: IndexedPages) -> Iterator[Evidenc
             if match is None:
                 continue
             path, section = passage.metadata.file_path, docs.section_line(passage, match.start())
-            strength = TEXT_STRENGTH[text.how] * rare * length
+            strength = rare * length
             reason = f'quotes "{shown(text.text, MAX_QUOTED_CHARS)}" ({text.path}:{text.line})'
             yield Evidence("text", path, section.heading_path, strength, reason, section.line, text.text)
 

@@ -148,14 +148,6 @@ class ChangedNames:
 
 HOW_ORDER: tuple[How, ...] = ("removed", "renamed", "value", "added", "touched", "near")
 """If a name changed in several ways, the first of them is kept."""
-KIND_WEIGHT: dict[NameKind, float] = {
-    **dict.fromkeys(("flag", "variable", "route"), 1.0),
-    **dict.fromkeys(("setting", "definition"), 0.9),
-    "word": 0.8,
-    "identifier": 0.7,
-}
-"""The weight of a name of each kind, 0 to 1. On the commits that ``ranking.WEIGHTS`` is from, kinds hardly differ: .857
-of the commits have a page of theirs in the first three with these weights, .862 with a fitted weight for each kind."""
 
 
 def public_kind(name: Name) -> PublicKind | None:
@@ -164,14 +156,9 @@ def public_kind(name: Name) -> PublicKind | None:
     return kind if name.defined and kind in ("flag", "variable", "route", "setting") else None
 
 
-def is_public_gone(name: Name) -> bool:
-    """Whether a public name was removed, renamed or got another value, which makes text about it wrong."""
-    return public_kind(name) is not None and name.how in ("removed", "renamed", "value") and not name.is_new
-
-
-def _rank(name: Name) -> tuple[bool, int, float]:
+def _rank(name: Name) -> tuple[bool, int, bool]:
     """The sort key of names: the most significant first."""
-    return not name.defined, HOW_ORDER.index(name.how), -KIND_WEIGHT[name.kind]
+    return not name.defined, HOW_ORDER.index(name.how), name.kind == "identifier"
 
 
 def read(files: Iterable[FileChange]) -> ChangedNames:
@@ -387,17 +374,10 @@ def _names_near(hunk: Hunk, path: str) -> Iterator[Name]:
 
 
 def _texts(files: Sequence[FileChange]) -> list[Name]:
-    """Texts for people that the pages may quote, each once, removed texts first."""
-    texts: dict[str, Name] = {}
-    new = {text for file in files for line in file.added for text in _fragments(line.text)}
-    sides: tuple[How, ...] = ("removed", "added")
-    for side in sides:
-        for file in files:
-            for line in file.removed if side == "removed" else file.added:
-                for text in _fragments(line.text):
-                    how = "touched" if side == "removed" and text in new else side
-                    texts.setdefault(text, Name(text, "text", how, file.path, line.number))
-    return list(texts.values())
+    """Texts for people that the pages may quote, each once."""
+    lines = [(file.path, line) for file in files for line in (*file.removed, *file.added)]
+    found = [Name(text, "text", "touched", path, line.number) for path, line in lines for text in _fragments(line.text)]
+    return list({name.text: name for name in reversed(found)}.values())[::-1]
 
 
 def _fragments(line: str) -> Iterator[str]:

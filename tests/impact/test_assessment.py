@@ -92,6 +92,20 @@ def test_each_kind_of_evidence_finds_its_page(
     assert strongest(assessed(root, edited(root, files)), feature).path == path
 
 
+def test_a_function_that_the_code_has_no_more(root: Path) -> None:
+    diff = edited(root, {"app/client.py": ("def fetch_all", "def fetch_every")})
+    impact = assessed(root, diff)
+    assert strongest(impact, "public name gone").path == "api.md"
+    assert impact.findings[0].confidence > 0.2 and impact.findings[0].path == "api.md"
+    write(root / "lib/other.py", "fetch_all()\n")
+    run(root, "add", "lib")
+    assert "public name gone" not in {each.feature for each in assessed(root, diff).evidence}
+    write(root / "lib/other.py", "fetch_allies()\n")
+    assert "public name gone" in {each.feature for each in assessed(root, diff).evidence}
+    (root / "lib/other.py").unlink()  # as in a sparse checkout: it may have the name
+    assert "public name gone" not in {each.feature for each in assessed(root, diff).evidence}
+
+
 def test_a_page_that_links_to_a_changed_file_is_found(root: Path) -> None:
     write(root / "docs/other/3.md", "# Other 3\n\nAs [the code] does it.\n\n[the code]: ../../app/worktrees.py\n")
     impact = assessed(root, edited(root, {"app/worktrees.py": ("A = 1", "A = 2")}))

@@ -129,7 +129,7 @@ def test_words_of_a_language_are_no_names() -> None:
 
 def test_texts_are_those_for_people_without_placeholders() -> None:
     found = read('-    raise ValueError(f"The size {size} is over the limit of the server")\n-    x = "a"')
-    assert [(text.text, text.how) for text in found.texts] == [("is over the limit of the server", "removed")]
+    assert [text.text for text in found.texts] == ["is over the limit of the server"]
 
 
 def test_prose_is_added_comments_and_help_texts() -> None:
