@@ -265,7 +265,7 @@ class Anvil(Queries, AbstractContextManager["Anvil"]):
             if built is not None:
                 stack.callback(built.close)
             report: LintReport = registry.part("linter")(
-                documents, files, self.config, reader, repository, rules, built
+                documents, files, self.config, reader, repository, rules, built, self.only.request.progress
             )
         unread = None if source or report.looked_up else folder_advice.other_formats_note(self.folder, report.pages)
         return replace(report, notes=(*report.notes, unread)) if unread else report

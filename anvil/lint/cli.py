@@ -21,6 +21,7 @@ from anvil.cli.output import ERROR, NO, OK
 from anvil.formats import data_formats
 from anvil.lint.settings import LEVELS, Level, LintOptions
 from anvil.requests import OpenRequest
+from anvil.values import Progress
 from anvil.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def command(
         notes = tuple(registry.part("notes of a CI job")(shown, opened)) if form != "text" else None
         return Examined(report, shown, bool(failing), output.relative(os.path.abspath(opened.folder or ".")), notes)
 
-    outcomes = _examined(examine, given, built_site)
+    with output.progress(quiet) as progress:
+        outcomes = _examined(examine, given, built_site, progress)
     if len(outcomes) == 1:
         outcomes = [(None, outcomes[0][1])]
     examined = [(label, each) for label, each in outcomes if isinstance(each, Examined)]
@@ -140,7 +142,7 @@ class Examined(NamedTuple):
 
 
 def _examined(
-    examine: Callable[[Anvil], Examined], given: OpenRequest, built_site: str | None
+    examine: Callable[[Anvil], Examined], given: OpenRequest, built_site: str | None, progress: Progress
 ) -> list[tuple[str | None, Examined | AnvilError]]:
     """(name, outcome of ``examine``) for each chosen collection with a folder, see
     :func:`~anvil.cli.options.for_each_own`."""
@@ -151,7 +153,7 @@ def _examined(
             raise click.UsageError(
                 f"--site is the site of one collection. Choose it with --collection: {listed(own, 'or')}."
             )
-        return list(options.for_each_own(examine, given))
+        return list(options.for_each_own(examine, given, progress))
     except SourceError as error:
         if built_site is None:
             raise

@@ -27,7 +27,7 @@ _GENERATORS: Mapping[Rule, Generator] = {
     "github": "github",
 }
 _SCRIPTS = (".js", ".ts", ".mjs", ".mts", ".cjs", ".cts", ".json")
-_EVERY_SLUG: tuple[Slugs, ...] = ("github", "mkdocs", "hugo", "vitepress", "pandoc")
+_EVERY_SLUG: tuple[Slugs, ...] = ("github", "mkdocs", "hugo", "vitepress")
 _SITE_FOLDERS = ("website", "site", "www")
 """Folders beside the documentation that often have Docusaurus's configuration."""
 _HUGO = frozenset({"hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml"})
@@ -115,7 +115,8 @@ def _rules_of_others(files: FileTree, folder: str, names: Mapping[str, bool]) ->
     is_exdoc = names.get("mix.exs") is False and _EXDOC.search(files.read(join(folder, "mix.exs")) or "")
     if is_exdoc or not _WRITERSIDE.isdisjoint(names):
         return replace(unknown(files), by_name=True)
-    if _is_hugo(files, folder, names) or not _OTHERS.isdisjoint(names) or _is_zola(files, folder, names):
+    is_zola = "config.toml" in names and _ZOLA.search(files.read(join(folder, "config.toml")) or "")
+    if _is_hugo(files, folder, names) or not _OTHERS.isdisjoint(names) or is_zola:
         return replace(unknown(files), labels=not _MYST.isdisjoint(names))
     if folder == files.docs and names.get("index.html") is False:
         text = files.read(join(folder, "index.html")) or ""
@@ -128,10 +129,6 @@ def _is_hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
     if not f"{files.docs}/".startswith(f"{join(folder, 'content')}/"):
         return False
     return not _HUGO.isdisjoint(names) or "_default" in (files.names(join(folder, "config")) or ())
-
-
-def _is_zola(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
-    return "config.toml" in names and _ZOLA.search(files.read(join(folder, "config.toml")) or "") is not None
 
 
 def _page_counts(pages: Iterable[str]) -> Counter[str]:

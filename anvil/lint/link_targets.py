@@ -369,7 +369,8 @@ def join(folder: str, path: str) -> str:
 
 def anchors_of(site: Site, page: LintPage) -> frozenset[str]:
     """The anchors of a page, in all styles that the site's rules name."""
-    anchors = frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
+    styles: tuple[Slugs, ...] = ("pandoc",) if page.path.lower().endswith((".qmd", ".rmd")) else ()
+    anchors = frozenset(anchor for style in (*site.rules.slugs, *styles) for anchor in page.anchors(style))
     if site.rules.wiki:
         anchors |= frozenset(_BLOCK_ID.findall(page.references.text))
     if site.rules.labels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import posixpath
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ from anvil.search.content_health import Pair, Spot
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_sections, references
-from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document, Skipped
+from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document, Progress, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def lint(
     repository: Repository | None = None,
     names: Sequence[str] | None = None,
     built: SiteFolder | None = None,
+    progress: Progress = silent,
 ) -> LintReport:
     """Examine the pages of ``source`` by all rules, or by those in ``names``. Needs no model.
 
@@ -117,7 +118,7 @@ def lint(
     indexed = {} if reader is None else reader.blob_ids()
     scan = source.scan(indexed)
     fresh = {path for path, identity in scan.entries.items() if indexed.get(path) == identity}
-    pages, unread = _pages(source, scan.entries, fresh, reader)
+    pages, unread = _pages(source, scan.entries, fresh, reader, progress)
     skipped = [*scan.skipped, *unread]
     site = Site(pages, generator_settings.site_rules(files, config.site, pages), files)
     if config.site.rule != "github" and site.rules.generator == "github" and _is_wiki(site):
@@ -197,7 +198,7 @@ def _is_wiki(site: Site) -> bool:
 
 
 def _pages(
-    source: DocumentSource, paths: Iterable[str], fresh: Collection[str], reader: Reader | None
+    source: DocumentSource, paths: Collection[str], fresh: Collection[str], reader: Reader | None, progress: Progress
 ) -> tuple[dict[str, LintPage], list[Skipped]]:
     """(path -> page, files that cannot be read). ``fresh``: the pages that did not change since they were indexed."""
     stored = {} if reader is None else {document.file_path: document for document in reader.documents()}
@@ -205,7 +206,8 @@ def _pages(
     is_of_site = reader is not None and reader.excluded_hashes() is not None
     pages: dict[str, LintPage] = {}
     skipped: list[Skipped] = []
-    for path in paths:
+    for done, path in enumerate(paths):
+        progress("reading", done, len(paths))
         document = source.read(path)
         if isinstance(document, Skipped):
             skipped.append(document)

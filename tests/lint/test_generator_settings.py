@@ -101,12 +101,14 @@ def test_quarto_and_r_markdown_are_pages(tmp_path: Path) -> None:
         "a.qmd": "[1](b.Rmd#is.na) [2](gone.qmd) [3](b.Rmd#gone) [4](c.qmd#from-code)\n",
         "b.Rmd": "# 1.2 Is.na()\n",
         "c.qmd": "```{r}\nheadings()\n```\n",
+        "d.md": "# 4.3.5 File\n\n[](#434-file)\n",  # Pandoc's anchor, "file", is only that of files for Pandoc
         "parts/_part.qmd": "[](b.Rmd) [](beside.qmd)\n",  # its links are those of the page that includes it
     }
     report = linted(tmp_path, pages, *LINKS, others={"_quarto.yml": ""})
     assert messages(report) == [
         "a.qmd:1 b.Rmd has no anchor '#gone'.",
         "a.qmd:1 Broken link 'gone.qmd': there is no file gone.qmd.",
+        "d.md:3 this page has no anchor '#434-file'. Did you mean '#435-file'?",
     ]
 
 

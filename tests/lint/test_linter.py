@@ -602,6 +602,14 @@ def test_wiki_links_where_they_are_links(tmp_path: Path) -> None:
     assert messages(report) == ["a.md:1 Broken link 'gone': no page is named 'gone'."]
 
 
+def test_reading_pages_has_progress(tmp_path: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    write_pages(tmp_path, {"a.md": "", "b.md": ""})
+    with anvil.open(tmp_path / "docs", progress=lambda *step: steps.append(step)) as opened:
+        opened.lint()
+    assert steps == [("reading", 0, 2), ("reading", 1, 2)]
+
+
 # --- git and the index ---------------------------------------------------------------------------------------------
 
 
