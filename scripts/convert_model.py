@@ -75,23 +75,23 @@ def convert_passages(source: Path, trained: Path, target: Path) -> None:
     folds = channel_folds(layers, token_ids(bare_tokenizer(source)), WEIGHT_LIMIT)
     graph = passage_graph(layers, weights["query_weight"], folds, WEIGHT_LIMIT)
     (target / passages.FILE).write_bytes(graph.SerializeToString(deterministic=True))
-    facts = {"words": asdict(word_table(target / "model.onnx")), "frame": list(FRAME)}
+    facts = {"words": word_table(target / "model.onnx"), "frame": list(FRAME)}
     (target / passages.FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
-def word_table(file: Path) -> passages.WordTable:
+def word_table(file: Path) -> dict[str, int]:
     """Where the table of words is in an embedding model that :func:`convert` wrote: its largest two constants with a
     row for each word."""
     content = file.read_bytes()
     tables = [each for each in onnx.load_from_string(content).graph.initializer if len(each.dims) == 2]
     rows = max(tables, key=lambda each: each.dims[0] * each.dims[1])
     scales = next(each for each in tables if list(each.dims) == [rows.dims[0], 1])
-    return passages.WordTable(
-        words=rows.dims[0],
-        dimensions=rows.dims[1],
-        rows_at=content.index(rows.raw_data),
-        scales_at=content.index(scales.raw_data),
-    )
+    return {
+        "words": rows.dims[0],
+        "dimensions": rows.dims[1],
+        "rows_at": content.index(rows.raw_data),
+        "scales_at": content.index(scales.raw_data),
+    }
 
 
 def convert_fp32(target: Path) -> None:

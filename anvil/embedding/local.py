@@ -372,12 +372,15 @@ def open_directory(model: str) -> ModelDirectory:
     for name in ("model.onnx", "tokenizer.json"):
         if not (path / name).is_file():
             raise ModelError(f"{path} has no {name}. A model folder holds model.onnx and tokenizer.json.")
-    entries = _read_settings(path / "model.json")
+    file = path / "model.json"
+    entries = json_object(file.read_bytes()) if file.is_file() else {}
+    if entries is None:
+        raise ModelError(f"{file} must hold one JSON object. Correct or remove it.")
     name = str(entries.get("name") or path.resolve().name)
     # Other keys are ignored, because model hubs have files of this name, too.
     own = {key: entries[key] for key in ModelSettings.__dataclass_fields__ if entries.get(key) is not None}
     try:
-        settings = merged(ModelSettings(), own, str(path / "model.json"))
+        settings = merged(ModelSettings(), own, str(file))
     except ConfigError as error:
         raise ModelError(str(error)) from None
     # The digest in model.json is trusted only for the bundled model. A test compares it with the files.
@@ -385,15 +388,6 @@ def open_directory(model: str) -> ModelDirectory:
     return ModelDirectory(
         path=path, name=name if path != BUNDLED or model else BUNDLED_MODEL, settings=settings, digest=digest
     )
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    entries = json_object(path.read_bytes())
-    if entries is None:
-        raise ModelError(f"{path} must hold one JSON object. Correct or remove it.")
-    return entries
 
 
 def _download(model: str) -> Path:
@@ -413,8 +407,9 @@ def _download(model: str) -> Path:
     try:
         root = Path(snapshot_download(model, allow_patterns=patterns))
     except Exception as error:  # from the hub's library, its HTTP client, or the system
+        line = str(error).strip().partition("\n")[0][:200]
         raise ModelError(
-            f"{model} is not a folder, and the model hub did not provide it ({_brief(error)}). {advice}"
+            f"{model} is not a folder, and the model hub did not provide it ({type(error).__name__}: {line}). {advice}"
         ) from error
     if not (root / "model.onnx").is_file() and (root / "onnx" / "model.onnx").is_file():
         return _complete_onnx_folder(root)
@@ -428,8 +423,3 @@ def _complete_onnx_folder(root: Path) -> Path:
         if (root / name).is_file() and not (folder / name).is_file():
             (folder / name).write_bytes((root / name).read_bytes())
     return folder
-
-
-def _brief(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

@@ -14,7 +14,6 @@ import bisect
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -66,17 +65,6 @@ class Tokens(NamedTuple):
 
     ids: list[int]
     starts: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class WordTable:
-    """The position of the vectors of words in ``model.onnx``: byte offsets of the rows, (words, dimensions) int8, and
-    of their scales, (words,) float32."""
-
-    words: int
-    dimensions: int
-    rows_at: int
-    scales_at: int
 
 
 class Model(Protocol):
@@ -172,11 +160,11 @@ class PassageScorer:
                 return self.__dict__["_loaded"]  # type: ignore[no-any-return]
             try:
                 facts = json.loads((self._folder / FACTS).read_text(encoding="utf-8"))
-                table = WordTable(**facts["words"])
-                model, shape = self._folder / "model.onnx", (table.words, table.dimensions)
+                # The vectors of words in model.onnx: rows (words, dimensions) int8, and scales (words,) float32.
+                table, model = facts["words"], self._folder / "model.onnx"
                 # Mapped and not read: a question and ten passages need a few hundred of 30,000 rows.
-                rows = np.memmap(model, np.int8, "r", table.rows_at, shape)
-                scales = np.fromfile(model, np.float32, table.words, offset=table.scales_at)
+                rows = np.memmap(model, np.int8, "r", table["rows_at"], (table["words"], table["dimensions"]))
+                scales = np.fromfile(model, np.float32, table["words"], offset=table["scales_at"])
                 frame = facts["frame"]
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise ModelError(f"{self._folder / FACTS} cannot be read ({error}). {NEXT_STEP}") from error
