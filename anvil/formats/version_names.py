@@ -55,8 +55,8 @@ def without_prefix(version: str) -> str:
 
 
 @lru_cache(10_000)
-def _is_version(name: str) -> bool:
-    """Whether a folder beside other versions is a version. There, a number needs no dot."""
+def is_version(name: str) -> bool:
+    """Whether a folder beside other versions is a version. There, a number needs no ``v`` and no dot."""
     is_short = name.isdecimal() and len(name) <= 3
     return is_short or name.lower() in VERSION_NAMES or VERSION_NUMBER.fullmatch(name) is not None
 
@@ -73,7 +73,7 @@ def version_folders(paths: Iterable[str]) -> frozenset[str]:
     for path in known:
         parts = path.split("/")
         for depth, name in enumerate(parts[:-1]):
-            if _is_version(name):
+            if is_version(name):
                 inside["/".join(parts[:depth])][name].append("/".join(parts[depth + 1 :]))
     found: set[str] = set()
     for around, versions in inside.items():

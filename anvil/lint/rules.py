@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from anvil.formats import patterns
+from anvil.formats.version_names import is_version
 from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
 from anvil.lint.link_targets import LinkTarget, Site, anchors_of
@@ -403,14 +404,14 @@ def _files(site: Site, path: str) -> set[str]:
 
 
 def _are_editions(first: str, second: str) -> bool:
-    """Whether two paths are a page in two languages or versions: only their first folders or the languages in their
-    names differ, such as ``README.zh-CN.md``."""
+    """Whether two paths are a page in two languages or versions: only their first folders, folders of versions or the
+    languages in their names differ, such as ``README.zh-CN.md``."""
     if _LANGUAGE.sub("", first) == _LANGUAGE.sub("", second):
         return True
-    left, right = first.split("/"), second.split("/")
+    left, right = ([part for part in path.split("/") if not is_version(part)] for path in (first, second))
     shorter, longer = sorted((left, right), key=len)
     is_in_editions = max(len(left[0]), len(right[0])) <= MAX_EDITION_CHARS
-    return longer[1:] == shorter or (len(left) > 1 and left[1:] == right[1:] and is_in_editions)
+    return left == right or longer[1:] == shorter or (len(left) > 1 and left[1:] == right[1:] and is_in_editions)
 
 
 def repeated_heading(documentation: Documentation) -> Iterator[Issue]:

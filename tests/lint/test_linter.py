@@ -757,11 +757,20 @@ def test_documentation_in_another_format_is_no_reason_to_say_only_that_nothing_w
     assert report.pages == 1 and "3 reStructuredText files in the documentation folder are not read" in report.notes[-1]
 
 
-@pytest.mark.parametrize(("folder", "found"), [("release-2.10", 0), ("release-2.100", 1)])
-def test_the_same_page_in_two_editions_repeats_nothing(tmp_path: Path, folder: str, found: int) -> None:
-    """A folder of at most 12 characters may be a language or a version."""
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("english", "unreleased-2", 0),
+        ("english", "unreleased-20", 1),
+        ("en/docs/v1.9", "en/docs/release-2.100", 0),
+        ("en/docs/1.9", "en/docs", 0),
+        ("en/docs/cats", "en/docs/dogs", 1),
+    ],
+)
+def test_the_same_page_in_two_editions_repeats_nothing(tmp_path: Path, first: str, second: str, found: int) -> None:
+    """A folder at the top of at most 12 characters may be a language or a version."""
     page = f"# A\n\n{'word ' * 30}\n"
-    report = linted(tmp_path, {"stable/a.md": page, f"{folder}/a.md": page}, "near-duplicate")
+    report = linted(tmp_path, {f"{first}/a.md": page, f"{second}/a.md": page}, "near-duplicate")
     assert len(messages(report)) == found
 
 
