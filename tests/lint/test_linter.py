@@ -271,6 +271,8 @@ def test_fences_and_images(tmp_path: Path) -> None:
         (3, "fence-without-language"),
         (7, "unclosed-fence"),
     ]
+    ends = "<pre><code>```mermaid\n\ngraph\n```</code></pre>\n", "export const a = `~~~js\n\n1\n~~~`\n"
+    assert not linted(tmp_path, dict(zip(("a.md", "b.mdx"), ends, strict=True)), "unclosed-fence").findings
     text = '![](a.png){width="1" fig-alt="A cat"} ![](a.png){ alt="A dog" }\n'
     assert not linted(tmp_path, {"a.md": text}, "image-without-alt").findings
 
