@@ -42,7 +42,7 @@ from anvil.library.library_file import writing
 from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryWriter, StagedDocument
 from anvil.library.values import DocumentInfo
-from anvil.settings.schema import Config, EmbeddingSettings
+from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
 from tests.support import documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -536,6 +536,25 @@ def test_the_tables_in_memory_are_those_of_a_new_search(meaning: Library) -> Non
             assert np.array_equal(kept.vectors.rows, fresh.vectors.rows)
             assert np.allclose(kept.vectors._centroids, fresh.vectors._centroids, atol=1e-6)
         assert len(found.results) == len(kept.rows)
+
+
+def test_a_filter_of_passages_does_not_search_once_for_each_of_them(tmp_path: Path) -> None:
+    """FTS5 did so: among 12,000 passages a word took 6 s."""
+    from anvil.library.library_search import LibraryIndex
+    from anvil.library.metadata_filter import document_filter
+
+    chunking = ChunkingOptions(merge_short_sections=False, min_chunk_size=0)
+    with opened(tmp_path / "library.db", Config(embedding=NONE.embedding, chunking=chunking)) as library:
+        for name in ("a.md", "b.md"):
+            library.ingest_content("\n\n".join(f"## Part {number}\n\nharbour" for number in range(3000)), name)
+        with library._read() as reader:
+            index = LibraryIndex(reader)
+            selection = index.select(document_filter({"chunk_index": {"lt": 2000}}))
+            began = time.process_time()
+            found = index.matching(["harbour"], 200, selection)
+            seconds = time.process_time() - began
+            assert selection is not None and set(found) <= set(index.rows_in(selection)) and len(found) == 200
+    assert seconds < 0.3
 
 
 def test_words_are_counted_as_they_are_after_each_change(tmp_path: Path) -> None:
