@@ -123,7 +123,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("path", "Page, folder or glob."),
             Parameter("regex", "", "boolean", False),
             Parameter("ignore_case", "", "boolean", True),
-            Parameter("word", "Whole words only.", "boolean", False),
+            Parameter("word", "", "boolean", False),
             Parameter("context", "Lines around a match.", "integer", 0, minimum=0, maximum=20),
             Parameter("max_matches", "", "integer", 50, minimum=1, maximum=500),
             Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
@@ -134,11 +134,11 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "list_pages",
         "List pages",
-        "The pages with titles and top headings.",
+        "Pages with titles and top headings.",
         (
             Parameter("prefix", "Of this folder."),
             Parameter("limit", "", "integer", minimum=1),
-            Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
+            Parameter("offset", "", "integer", 0, minimum=0),
         ),
         lambda: anvil.PageList,
         lambda opened, arguments: opened.list_pages(**arguments, max_chars=MAX_LIST_CHARS),
