@@ -177,12 +177,9 @@ UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class. These texts have no spaces between words,
 so they are searched by characters and pairs of characters (:func:`anvil.text.query.pairs`). ``words.js`` of the search
 page has the same ranges."""
-WORD_MARKS = (
-    "\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
-    "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
-)
-"""Ranges of characters inside a word that are no letters for Python: soft hyphens, joiners, and the marks of Latin,
-Hebrew, Arabic and Indian scripts. The ranges of Indian scripts have letters, too."""
+WORD_MARKS = "\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+"""Ranges of characters inside a word at which the keyword index splits it: soft hyphens, joiners, and the marks of
+Hebrew, Arabic and Indian scripts. The ranges of Indian scripts have letters, too. ``words.js`` has the same ranges."""
 MIN_PIECES = 100
 """A model reads a script if its vocabulary has so many pieces of two or more letters of it. The vocabulary of the
 bundled model has 27,586 Latin pieces and 8 Cyrillic ones. For Chinese, Japanese and Korean only single characters."""

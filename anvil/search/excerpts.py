@@ -523,7 +523,7 @@ MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
 Spot = tuple[int, str]
 """The position of a word in a text, and its stem."""
-_WORD = lazy_pattern(rf"[^\W{UNSPACED}]+(?:[{WORD_MARKS}]+[^\W{UNSPACED}]*)*|[{UNSPACED}]+")
+_WORD = lazy_pattern(rf"[^\W{UNSPACED}]+(?:[\u0300-\u036f{WORD_MARKS}]+[^\W{UNSPACED}]*)*|[{UNSPACED}]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
 _UNSPACED = lazy_pattern(f"[{UNSPACED}]")
 _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")

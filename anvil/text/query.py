@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from anvil.formats.characters import UNSPACED, is_unread
+from anvil.formats.characters import UNSPACED, WORD_MARKS, is_unread
 from anvil.formats.patterns import lazy_pattern
 from anvil.text.visible_text import MASK
 
@@ -51,6 +51,7 @@ _BEYOND_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
 _FOLDED = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
 """A letter, number or mark outside ASCII. The tokenizer folds it, so a search by ASCII prefixes would miss its word."""
 _RUN = lazy_pattern(f"[{UNSPACED}]+")
+_INSIDE = lazy_pattern(f"[{MASK}{WORD_MARKS}]")
 _ACCENTED = lazy_pattern("[\u0370-\u03ff\u0622-\u0626\u1f00-\u1fff]")
 _INFLECTED = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -60,9 +61,6 @@ _CODE_NAME = lazy_pattern(r"(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`")
 _ENDING = lazy_pattern(r"\.\w+$")
 AROUND = "`'\",;:!?()[]{}<>*."
 """Punctuation around a word."""
-
-_INSIDE = f"{MASK}\u00ad\u200c\u200d"
-"""Characters inside a word: hidden ones, the soft hyphen, and those that join letters or keep them apart."""
 
 Stem = Callable[[str], Sequence[str]]
 """A function from a word to its tokens in the keyword index."""
@@ -106,13 +104,8 @@ def joined_words(text: str) -> set[str]:
     itself lacks."""
     if text.isascii() and MASK not in text:
         return set()
-    marks = [
-        character
-        for character in set(text)
-        if character in _INSIDE
-        or ("\u0590" <= character < "\u0e00" and unicodedata.category(character) in ("Mn", "Mc"))
-    ]
-    return set(words(text.translate(dict.fromkeys(map(ord, marks))))).difference(words(text)) if marks else set()
+    joined = _INSIDE.sub(lambda match: match[0] if match[0].isalnum() else "", text)
+    return set(words(joined)).difference(words(text))
 
 
 def is_cjk(token: str) -> bool:

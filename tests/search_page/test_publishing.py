@@ -16,6 +16,7 @@ import pytest
 
 import anvil
 from anvil.errors import BuildError, ConfigError
+from anvil.formats.characters import WORD_MARKS
 from anvil.index_file import connection, fts_table
 from anvil.index_file.table_rows import FORMAT_VERSION
 from anvil.index_file.verify import open_checked
@@ -140,6 +141,7 @@ def test_the_scripts_are_all_there_and_know_the_format() -> None:
     text = {name: (SCRIPTS / name).read_text(encoding="utf-8") for name in FILES}
     assert f"const FORMAT = {FORMAT_VERSION};" in text["index-file.js"]
     assert f"const BEGINNING_LETTERS = {BEGINNING_LETTERS};" in text["words.js"]
+    assert WORD_MARKS.encode("ascii", "backslashreplace").decode().replace("\\xad", "\\u00ad") in text["words.js"]
     used = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", text["ranking.js"] + text["words.js"]))
     assert publishing.RULES.keys() <= used
     for name, script in text.items():

@@ -9,7 +9,7 @@ const IS_CJK = new RegExp(`^[${CJK}]+$`);
 const BEGINNING_LETTERS = 5; // letters that the forms of a Greek or Cyrillic word have in common
 const INFLECTED = /^[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+$/;
 const ACCENTED = /[\u0370-\u03ff\u0622-\u0626\u1f00-\u1fff]/g;
-const INSIDE = /[\u00ad\u200c\u200d]|(?=[\u0590-\u0dff])[\p{Mn}\p{Mc}]/gu; // characters inside a word that split it
+const INSIDE = /(?![\p{L}\p{N}])[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u200c\u200d]/gu; // characters inside a word that split it
 const LATIN = /[\u00c0-\u024f\u1e00-\u1eff]/g;
 const AROUND = '`\'",;:!?()[]{}<>*.';
 const bytes = new TextEncoder();
