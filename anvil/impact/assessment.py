@@ -122,7 +122,7 @@ def assess(
                 request = SearchRequest(query, MAX_HITS, max_chars=1, mode=mode, read_passages=False)
                 return copy.searcher.search(request).hits
 
-            gone = set[str]() if git is None else _gone(changed.names, docs, git, change)
+            gone = {} if git is None else _gone(changed.names, docs, git, change)
             collected += evidence.collect(changed, gone, change.code_paths, change.test_paths, title, docs, search)
             # features of the change itself, whatever is in the pages
             features |= ranking.title_features(title) | ranking.name_features(changed.names)
@@ -210,10 +210,10 @@ def _repository(folder: Path | None, notes: list[str]) -> Repository | None:
     return git
 
 
-def _gone(changed_names: Iterable[Name], docs: IndexedPages, git: Repository, change: _Change) -> set[str]:
+def _gone(changed_names: Iterable[Name], docs: IndexedPages, git: Repository, change: _Change) -> Mapping[str, object]:
     """The removed definitions that a page has as they are written, and that no code of the work tree has any more."""
-    gone = {
-        name.text
+    gone = {  # a pattern that begins with a literal is searched fast, so the lookbehind is behind it
+        name.text: re.compile(rf"{(word := re.escape(name.text))}(?<!\w{word})(?!\w)".encode())
         for name in changed_names
         if name.kind == "definition" and name.how in ("removed", "renamed") and not name.is_new
         if len(names.name_words(name.text)) > 1  # one word may be a word of the text
@@ -225,11 +225,11 @@ def _gone(changed_names: Iterable[Name], docs: IndexedPages, git: Repository, ch
             if entry.kind == "file" and change.kind(path) in ("code", "test"):
                 data = safe_files.data(git.root / path)
                 size += len(data)
-                gone = {text for text in gone if not re.search(rf"{re.escape(text)}(?!\w)".encode(), data)}
+                gone = {text: pattern for text, pattern in gone.items() if not pattern.search(data)}
                 if not gone or size > MAX_DIFF_BYTES:
-                    return set()
+                    return {}
         return gone
-    return set()
+    return {}
 
 
 def _history(git: Repository, change: _Change, before: str | None, notes: list[str]) -> co_change.History:

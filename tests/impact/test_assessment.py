@@ -100,7 +100,7 @@ def test_a_function_that_the_code_has_no_more(root: Path) -> None:
     write(root / "lib/other.py", "fetch_all()\n")
     run(root, "add", "lib")
     assert "public name gone" not in {each.feature for each in assessed(root, diff).evidence}
-    write(root / "lib/other.py", "fetch_allies()\n")
+    write(root / "lib/other.py", "fetch_allies()\ntest_fetch_all()\n")
     assert "public name gone" in {each.feature for each in assessed(root, diff).evidence}
     (root / "lib/other.py").unlink()  # as in a sparse checkout: it may have the name
     assert "public name gone" not in {each.feature for each in assessed(root, diff).evidence}
