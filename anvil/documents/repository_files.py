@@ -17,6 +17,7 @@ import stat
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -347,27 +348,22 @@ def long_path(path: str) -> str:
     return "\\\\?\\" + path
 
 
+@dataclass(eq=False)
 class FileTree:
-    """The files and folders below a root folder. Each folder is listed once, at its first use.
+    """The files and folders below a root folder. Each folder is listed once, at its first use."""
 
-    - ``docs``: the documentation folder from the root; ``""`` for the root itself.
-    - ``read`` returns the text of a small file; None if there is none.
-    - ``ignored`` returns whether git ignores a path, which may then be made by a build. None if the root is not that of
-      a repository, but only a folder above ``docs``.
-    """
+    docs: str
+    """The documentation folder from the root; ``""`` for the root itself."""
+    listing: Listing
+    read: Callable[[str], str | None]
+    """The text of a small file; None if there is none."""
+    ignored: Callable[[str], bool] | None = None
+    """Whether git ignores a path, which may then be made by a build. None if the root is not that of a repository, but
+    only a folder above ``docs``."""
 
-    def __init__(
-        self,
-        docs: str,
-        listing: Listing,
-        read: Callable[[str], str | None],
-        ignored: Callable[[str], bool] | None = None,
-    ) -> None:
-        self.docs = docs
-        self.read = read
-        self.is_repository = ignored is not None
-        self.is_ignored = ignored or (lambda path: False)
-        self._listing = listing
+    def __post_init__(self) -> None:
+        self.is_repository = self.ignored is not None
+        self.is_ignored = self.ignored or (lambda path: False)
         self._folders: dict[str, Mapping[str, bool] | None] = {}
 
     def at(self, docs: str) -> FileTree:
@@ -391,7 +387,7 @@ class FileTree:
     def names(self, folder: str) -> Mapping[str, bool] | None:
         """The names in a folder, composed (NFC), each with whether it is a folder; None if ``folder`` is no folder."""
         if folder not in self._folders:
-            listing = self._listing(folder) if self.kind(folder) == "folder" else None
+            listing = self.listing(folder) if self.kind(folder) == "folder" else None
             if listing is not None:
                 listing = {unicodedata.normalize("NFC", name): is_folder for name, is_folder in listing.items()}
             self._folders[folder] = listing

@@ -49,7 +49,7 @@ _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 def compile(request: GrepRequest) -> LineMatcher:
     """The matcher for a request. Raises :class:`ConfigError` if the pattern is empty, too long or not valid."""
-    pattern = normalized(request.pattern)
+    pattern = unicodedata.normalize("NFC", request.pattern)  # as keyboards type letters with marks
     if not pattern:
         raise ConfigError("pattern parameter is required")
     if len(pattern) > MAX_PATTERN_CHARS:
@@ -68,11 +68,6 @@ def compile(request: GrepRequest) -> LineMatcher:
 def is_read_literally(request: GrepRequest) -> bool:
     """Whether a pattern that looks like a regular expression is searched for as it stands."""
     return not request.regex and _EXPRESSION.search(request.pattern) is not None
-
-
-def normalized(text: str) -> str:
-    """The text with composed letters (NFC), as most keyboards type them. It has the same lines."""
-    return unicodedata.normalize("NFC", text)
 
 
 def with_line_feeds(text: str) -> str:
@@ -213,7 +208,8 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
     for number, (document, chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
         text = pages.page_text(chunks)
         page: _PageLines | None = None
-        for line in _matching_lines(matcher, normalized(with_line_feeds(text)), stop_at):
+        composed = unicodedata.normalize("NFC", with_line_feeds(text))  # has the same lines
+        for line in _matching_lines(matcher, composed, stop_at):
             if page is None:
                 page = _PageLines(document, text, reader)
                 total_pages += 1
