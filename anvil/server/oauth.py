@@ -157,7 +157,9 @@ def _scopes(claims: Mapping[str, Any]) -> set[str]:
     scopes: set[str] = set()
     for name in ("scope", "scp"):
         value = claims.get(name)
-        scopes.update(value.split() if isinstance(value, str) else map(str, value) if isinstance(value, list) else ())
+        values = value.split() if isinstance(value, str) else value
+        if isinstance(values, list):
+            scopes.update(map(str, values))
     return scopes
 
 
