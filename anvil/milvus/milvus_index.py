@@ -280,7 +280,7 @@ class MilvusIndex:
         if over:
             named += self.reader.above.matching(lexicon.any_of(words), ranking.FIELD_WEIGHTS, MAX_WORD_MATCHES, over)
         scores = self._keyword_scores(named, words)
-        return sorted(named, key=lambda row: (-scores[row], row))[:count]
+        return sorted(filter(scores.get, named), key=lambda row: (-scores[row], row))[:count]
 
     def _keyword_scores(self, rows: Sequence[int], words: Sequence[str]) -> dict[int, float]:
         """BM25 as the keyword index of a file computes it, so that both choose the same candidates. Milvus' own score

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
@@ -313,7 +313,8 @@ class FileIndex(SqliteIndex):
         flat = np.fromiter(chain.from_iterable(reader.chunk_documents()), np.int64)  # without an object for each chunk
         self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
         self._by_row = np.argsort(self.rows)
-        self._selections: dict[str, NDArray[np.bool_]] = {}
+        chunks_of = partial(_chunks_of, reader, self._documents)  # without self, so that no cycle keeps the vectors
+        self._chunks_matching = lru_cache(MAX_FILTERS)(lambda glob: chunks_of(patterns.selects(glob)))
         self._definitions: dict[int, Mapping[str, str]] = {}
         self._vectors: VectorIndex | None = None
 
@@ -359,20 +360,8 @@ class FileIndex(SqliteIndex):
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
         if not file_filter and paths is None:
             return None
-        pattern = patterns.bounded(file_filter or "")
-        if paths is None and pattern in self._selections:
-            return self._selections[pattern]
-        is_selected = patterns.selects(pattern)
-        allowed = None if paths is None else frozenset(paths)
-        documents = [
-            id_ for id_, path in self.reader.paths() if is_selected(path) and (allowed is None or path in allowed)
-        ]
-        mask = np.isin(self._documents, np.array(documents, np.int64))
-        if paths is None:
-            if len(self._selections) >= MAX_FILTERS:
-                self._selections.clear()
-            self._selections[pattern] = mask
-        return mask
+        mask = self._chunks_matching(patterns.bounded(file_filter or ""))
+        return mask if paths is None else mask & _chunks_of(self.reader, self._documents, frozenset(paths).__contains__)
 
     def in_order(self, rows: Collection[int]) -> list[int]:
         ordered: list[int] = self.rows[np.sort(self._positions(np.fromiter(rows, np.int64)))].tolist()
@@ -391,6 +380,11 @@ class FileIndex(SqliteIndex):
         positions = best_positions(cosines, embedded if selection is None else selection & embedded, count)
         pages = self.vectors.page_similarity(vector)[positions].astype(np.float64).round(SCORE_DIGITS)
         return list(map(NearChunk, self.rows[positions].tolist(), cosines[positions].tolist(), pages.tolist()))
+
+
+def _chunks_of(reader: Reader, documents: NDArray[np.int64], is_selected: Callable[[str], bool]) -> NDArray[np.bool_]:
+    """A mask of the chunks whose page has a selected path. ``documents`` (n,): of each chunk."""
+    return np.isin(documents, [id_ for id_, path in reader.paths() if is_selected(path)])
 
 
 def best_positions(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:

@@ -60,6 +60,8 @@ PAGE_WEIGHT, SEMANTIC_PAGE_WEIGHT = 1.0, 0.5
 NEIGHBOUR_WEIGHT, NEIGHBOURS = 0.2, 3
 """Weight of the mean similarity of the next best sections of a page, and how many of them count. A page on the subject
 has several similar sections, a page that mentions it has one."""
+HIGHEST_INEXACT = 0.9
+"""The highest score of other results where some are exact matches: see :func:`_exact_first`."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
 """The share of the difference by which the score of a section is raised toward that of the page's best one, and the
 number of sections of a page that are raised."""
@@ -76,7 +78,8 @@ class ScoreParts:
     """The summands of a hit's score. A semantic search has one summand, a cosine.
 
     ``words`` and ``heading`` come from the keyword search, ``vectors`` from the semantic one, ``links`` from the links
-    to the page. ``passage`` comes from the passage when it is read again, ``page`` from the best section of the page.
+    to the page. ``passage`` comes from the passage when it is read again, ``page`` from the page (its best section, its
+    weight) and from exact matches.
     """
 
     words: float
@@ -177,13 +180,10 @@ def _neighbour_means(dense: NDArray[np.float64], pages: Sequence[int]) -> NDArra
 
 def _without_share_of_best(words: NDArray[np.float64], pages: Sequence[int], missing: float) -> NDArray[np.float64]:
     """``words`` less the share ``missing`` of the best section of the same page, so the order within a page stays."""
-    if not missing:
-        return words
-    best_of_page: dict[int, float] = {}
-    for page, share in zip(pages, words.tolist(), strict=True):
-        best_of_page[page] = max(best_of_page.get(page, 0.0), share)
-    best_shares = np.array([best_of_page[page] for page in pages], np.float64)
-    return np.maximum(words - missing * best_shares, 0.0)
+    _, of_page = np.unique(pages, return_inverse=True)
+    best = np.zeros(len(words))
+    np.maximum.at(best, of_page, words)
+    return np.maximum(words - missing * best[of_page], 0.0)
 
 
 def normalize(scores: NDArray[np.floating], mean: float, peak: float) -> NDArray[np.float64]:
@@ -210,13 +210,10 @@ def boost_siblings(scores: Sequence[float], pages: Sequence[int]) -> list[float]
 
 
 CANDIDATES = 20
-"""Candidates by words, and as many by vectors; more of them changed no result that mattered."""
-ENOUGH_CANDIDATES = 20
-"""Candidates by rare words with which the other words are not looked up: the most results that a search can return."""
-MAX_POSTINGS = 1000
+"""Candidates by words, and as many by vectors; more of them changed no result that mattered. With so many by rare words
+the other words are not looked up. A search can return as many results."""
+MAX_POSTINGS = 10_000
 """Entries of the keyword index that are read for candidates, rarest words first. The other words only score."""
-MAX_FILTERED_POSTINGS = 10_000
-"""The same limit with a filter, which lets only some of the entries through."""
 MAX_WHOLE = 400
 """If a filter lets through no more chunks than this, all of them are candidates."""
 NO_VECTOR = -0.999
@@ -386,17 +383,19 @@ def rank(
     pages = [row >> table_rows.CHUNK_BITS for row in rows]
     links = _link_scores(index, pages, query_weights.tokens)
     fused, summands = fuse(lexical, coverage, dense, links, pages, perfect)
+    holders, _ = phrases.get(" ".join(lexicon.words(query_weights.text)), ((), 0.0))  # of a query that is one phrase
+    texts, title = index.texts(rows), lexicon.bare(query_weights.text)
+    exact = [(row in holders, lexicon.bare(texts[row].title) == title != "") for row in rows]
+    scores = _exact_first(fused, np.array(exact, bool))
     factors = index.page_factors
     if factors.usual:
         is_about_records = page_weights.asks_for_records(query_weights.text)
         factor_of = factors.about_records if is_about_records else factors.usual
-        fused = fused * [factor_of.get(page, 1.0) for page in pages]
-    scores = fused.tolist()
-    if dense is not None:
-        scores = boost_siblings(scores, pages)
+        scores = scores * [factor_of.get(page, 1.0) for page in pages]
+    final = scores.tolist() if dense is None else boost_siblings(scores.tolist(), pages)
     results = (
         RankedChunk(round(score, SCORE_DIGITS), row, parts, proof)
-        for score, row, parts, proof in zip(scores, rows, summands.tolist(), evidence, strict=True)
+        for score, row, parts, proof in zip(final, rows, summands.tolist(), evidence, strict=True)
     )
     return sorted(results, key=lambda result: -result.score)  # stable: of equal scores the first in the index
 
@@ -469,22 +468,32 @@ def _cosine_pairs(own: NDArray[np.float64], pages: NDArray[np.float64]) -> list[
 def _keyword_candidates(
     index: CandidateIndex, query_weights: QueryWeights, phrases: Iterable[str], selection: Any, count: int
 ) -> Collection[int]:
-    """Rows of the candidates by words: all chunks if there are few, else those with the rarest words and the
-    phrases."""
+    """Rows of the candidates by words: all chunks if there are few, else the best ones for the rarest words and the
+    phrases, and for the phrases alone."""
     if index.count(selection) <= MAX_WHOLE:
         return index.rows_in(selection)
     frequencies = query_weights.frequencies
     tokens = sorted(query_weights.tokens, key=lambda token: (frequencies[token], token))
     words = [query_weights.query.terms[token][1] for token in tokens]
     costs = np.cumsum([frequencies[token] for token in tokens])
-    limit = MAX_POSTINGS if selection is None else MAX_FILTERED_POSTINGS
-    affordable = max(int((costs <= limit).sum()), 1)
+    affordable = max(int((costs <= MAX_POSTINGS).sum()), 1)
     rows: list[int] = []
     for size in sorted({min(affordable, len(words)), len(words)}):  # all words, where the rare ones find too few chunks
         terms = [*words[:size], *phrases]
-        if terms and len(rows) < min(count, ENOUGH_CANDIDATES):
+        if terms and len(rows) < CANDIDATES:
             rows = index.matching(terms, count, selection)
-    return rows
+    return {*rows, *index.matching(list(phrases), count, selection)} if phrases else rows
+
+
+def _exact_first(scores: NDArray[np.float64], exact: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Scores (n,) in 0..1, with those of exact matches above all others. ``exact`` (n, 2): whether a chunk has the
+    phrase that the query is, and whether the query is the title of its page. The second are above the first."""
+    for matches in exact.T:
+        if matches.any():
+            highest = scores[~matches].max(initial=0.0)
+            limit = min(highest, HIGHEST_INEXACT)
+            scores = np.where(matches, limit + (1 - limit) * scores, scores * (limit / (highest or 1.0)))
+    return scores
 
 
 def _keyword_scores(

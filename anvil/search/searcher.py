@@ -30,7 +30,6 @@ from anvil.search.page_variants import Versions, Wanted
 from anvil.search.query_preparation import QueryVector, comparable_vector, embed_query, semantic_obstacle
 from anvil.search.ranking import (
     CANDIDATES,
-    ENOUGH_CANDIDATES,
     SCORE_DIGITS,
     CandidateIndex,
     NearChunk,
@@ -221,9 +220,7 @@ class Searcher:
             near = {
                 chunk.row: chunk for part in selections for chunk in self.index.nearest(vector, NEAREST_CHUNKS, part)
             }
-            results = ranking.by_cosine(
-                self.index, weights, near.values(), ENOUGH_CANDIDATES if want is None else len(near)
-            )
+            results = ranking.by_cosine(self.index, weights, near.values(), CANDIDATES if want is None else len(near))
             if question is not None and question.unread:  # such a cosine is no evidence
                 results = [r._replace(evidence=r.evidence._replace(cosine=None, page=None)) for r in results]
             results = self._without_variants(results, versions, want, mode, is_weighed=False)

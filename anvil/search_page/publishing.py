@@ -41,7 +41,6 @@ RULES = {
     "MAX_QUERY_CHARACTERS": query.MAX_QUERY_CHARACTERS,
     "MAX_PHRASE_ROWS": MAX_PHRASE_ROWS,
     "MAX_POSTINGS": ranking.MAX_POSTINGS,
-    "MAX_FILTERED_POSTINGS": ranking.MAX_FILTERED_POSTINGS,
     "MAX_WHOLE": ranking.MAX_WHOLE,
     "CANDIDATES": ranking.CANDIDATES,
     "FIELD_WEIGHTS": ranking.FIELD_WEIGHTS,
@@ -53,6 +52,7 @@ RULES = {
     "HEADING_WEIGHT": ranking.HEADING_WEIGHT,
     "LINK_WEIGHT": ranking.LINK_WEIGHT,
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
+    "HIGHEST_INEXACT": ranking.HIGHEST_INEXACT,
     "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
     "NEWER_SHARE": page_variants.NEWER_SHARE,
     "OTHER_SHARE": page_variants.OTHER_SHARE,
@@ -151,6 +151,7 @@ def _pages(
         page = {
             "id": id_,
             "path": document.file_path,
+            "name": query.bare(document.title) or None,
             "address": addresses.get(document.file_path),
             "popularity": (links.popularity(id_) or None) if links else None,
             "words": " ".join(sorted(links.words(id_, index.stem.heading_counts))) or None if links else None,

@@ -201,6 +201,11 @@ def parse_query(text: str, stem: Stem) -> Query:
     return query
 
 
+def bare(text: str) -> str:
+    """The letters and digits of a text in lower case, the same for ``MaxSize``, ``max_size`` and "max size"."""
+    return "".join(words(text)).lower()
+
+
 def qualified_name(text: str) -> str | None:
     """The name in a query that is only a name, such as ``asyncio.TaskGroup`` or ``Session.get()``; None for others."""
     match = _QUALIFIED.fullmatch(text.strip().strip("`"))

@@ -372,6 +372,34 @@ def test_identifiers_and_phrases(
     assert paths(ask(searcher, query, mode=mode))[0] == best
 
 
+def test_a_name_finds_the_chunks_that_have_it_and_a_title_its_page(opened: Opener, keywords: EmbeddingProvider) -> None:
+    """Among a thousand similar pages, of which many have all parts of the name in their headings."""
+    kinds = ("user", "guild", "role", "channel")
+    pages = {
+        f"{kind}/{number}.md": f"# Application {kind} {number}\n\n## {kind} premium subscription\n\n"
+        f"The guild application has a premium {kind} subscription number {number}.\n"
+        for kind in kinds
+        for number in range(300)
+    }
+    filler = "| {} | a kind of message that a client shows in its list |\n"
+    rows = "".join(filler.format(f"KIND_{number}") for number in range(40))
+    pages["types.md"] = f"# Types\n\n| type | text |\n|---|---|\n{rows}{filler.format('GUILD_APPLICATION_PREMIUM')}"
+    pages["drop.md"] = "# DropGuildRole\n\nIt takes the role away.\n"
+    searcher = opened(pages, keywords)
+    assert paths(ask(searcher, "GUILD_APPLICATION_PREMIUM"))[0] == "types.md"
+    assert paths(ask(searcher, "guild-application-premium"))[0] == "types.md"
+    for query in ("drop guild role", "drop_guild_role", "DropGuildRole"):
+        assert paths(ask(searcher, query))[0] == "drop.md"
+        assert paths(ask(searcher, query, file_filter="role/*"))[0].startswith("role/")
+
+
+def test_words_that_many_chunks_have_choose_the_candidates_too(opened: Opener, keywords: EmbeddingProvider) -> None:
+    """Each of three words is in hundreds of chunks, and all of them are in one page."""
+    pages = {f"{i}.md": f"# Page {i}\n\nIt can {('export', 'boot', 'image')[i % 3]} files.\n" for i in range(1500)}
+    pages["right.md"] = "# Tools\n\nSome text about other things, and how they export a boot image to a disk.\n" * 3
+    assert paths(ask(opened(pages, keywords), "export boot image"))[0] == "right.md"
+
+
 LETTERS = {
     "cjk.md": "# 検索\n\n全文検索エンジンは文書を索引に登録します。\n",
     "korean.md": "# 한국어\n\n문서를 색인하고 검색하는 방법을 설명합니다.\n",

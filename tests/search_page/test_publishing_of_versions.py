@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.search_page.publishing import publish
+from anvil.search import ranking
+from anvil.search_page.publishing import RULES, publish
 from tests.conftest import write
 from tests.support.search_page_answers import NODE, assert_same, by_words, in_node
 
@@ -31,7 +32,11 @@ QUESTIONS = [
     "release of the rudder engine",
     "unheardof gangway",
     "what is next in the dock",
-    "anchor beacon cable dock engine ferry",  # have more postings than are read without a filter
+    "anchor beacon cable dock engine ferry",  # have more postings than are read
+    "ship-sea",
+    "part of a-title-page",
+    "jetty",
+    "anchorSea",
 ]
 NAMED = [
     "rudder in v1.3",
@@ -115,7 +120,11 @@ def translations() -> dict[str, str]:
     [twenty_five_versions, few_pages_in_many_versions, two_components, translations],
     ids=lambda each: each.__name__,
 )
-def test_results_are_those_of_a_search_by_words(pages: Callable[[], dict[str, str]], tmp_path: Path) -> None:
+def test_results_are_those_of_a_search_by_words(
+    pages: Callable[[], dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking, "MAX_POSTINGS", 1000)
+    monkeypatch.setitem(RULES, "MAX_POSTINGS", 1000)
     asked = [*QUESTIONS, *NAMED]
     with anvil.open(write(tmp_path / "docs", pages()), tmp_path / "site/anvil/index.db", "none") as opened:
         opened.index()

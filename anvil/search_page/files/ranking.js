@@ -4,7 +4,8 @@
 
 import {excerpt} from './excerpt.js';
 import {damaged, IndexFile, positions, Problem} from './index-file.js';
-import {counted, derivedWords, folded, headingCounts, isCjk, parseQuestion, stripped, token, tokens, words} from './words.js';
+import {bare, compoundParts, counted, derivedWords, folded, headingCounts, isCjk, parseQuestion, stripped, token, tokens, words}
+  from './words.js';
 
 const SEPARATOR = ' > ';
 const MIN_BEGUN = 3; // letters that a word must have to be completed
@@ -89,7 +90,11 @@ export class Search {
     const rows = await Promise.all(selections.map(each => this.named(terms, weights, held, rowsOf, each)));
     const ids = [...new Set(rows.flat())];
     const isAboutRecords = new RegExp(rules.ABOUT_RECORDS, 'i').test(question);
-    const results = await this.scored(ids, terms, weights, held, rowsOf, isAboutRecords);
+    const results = await this.scored(ids, terms, weights, held, rowsOf);
+    const whole = words(question).join(' '), holders = held.find(({text}) => text === whole)?.rows, title = bare(question);
+    this.raise(results, ({id}) => holders?.has(id));
+    this.raise(results, ({page}) => page.name === title);
+    await this.order(results, isAboutRecords);
     this.confidence(results, terms, weights, held);
     return {results, weights, phrases, isAboutRecords};
   }
@@ -97,9 +102,14 @@ export class Search {
   /** Add words that begin with the last word, if few chunks have it: a reader may still be typing it. The most common one
    * gets the weight of a single word that all their chunks have, the others less. */
   async complete(question, terms, rowsOf) {
-    const text = question.trim().normalize('NFC'), last = words(text).at(-1) ?? '', begun = folded(last), key = token(last);
-    const term = terms.get(key), known = rowsOf.get(term?.word)?.size;
-    if (!term || known >= this.rules.RESULTS || isCjk(last) || begun.length < MIN_BEGUN || !text.endsWith(last)) return;
+    const text = question.trim().normalize('NFC'), last = words(text).at(-1) ?? '';
+    const parts = text.endsWith(last) ? [last, ...compoundParts(last).slice(-1)] : []; // openHarb has the part Harb
+    await Promise.all(parts.map(part => this.completeWord(part, terms, rowsOf)));
+  }
+
+  async completeWord(last, terms, rowsOf) {
+    const begun = folded(last), key = token(last), term = terms.get(key), known = rowsOf.get(term?.word)?.size;
+    if (!term || known >= this.rules.RESULTS || isCjk(last) || begun.length < MIN_BEGUN) return;
     const found = await this.file.beginning(begun);
     found.delete(key);
     const least = known ? begun.length : Math.max(MIN_STEM, begun.length - MAX_ENDING);
@@ -134,7 +144,8 @@ export class Search {
   }
 
   /** The rows of candidates in pages that are not left out. If these have few chunks, they are all chunks with one of the
-   * words. Else they are the best by BM25 for the rarest words, or for all words if the rarest give too few. */
+   * words. Else they are the best by BM25 for the rarest words, or for all words if the rarest give too few, and for the
+   * phrases alone. */
   async named(terms, weights, held, rowsOf, leftOut) {
     const {rules} = this, count = this.file.count - sum(leftOut.values());
     const size = key => rowsOf.get(terms.get(key).word).size;
@@ -143,14 +154,14 @@ export class Search {
     const rowsWith = each => [...new Set(each.flatMap(text => [...rowsOf.get(text).keys()]))]
       .filter(row => !leftOut.has(this.pageOf(row)));
     if (count <= rules.MAX_WHOLE) return rowsWith(texts());
-    const limit = leftOut.size ? rules.MAX_FILTERED_POSTINGS : rules.MAX_POSTINGS;
     let affordable = 0;
-    for (let cost = 0; affordable < keys.length && (cost += size(keys[affordable])) <= limit;) affordable += 1;
+    for (let cost = 0; affordable < keys.length && (cost += size(keys[affordable])) <= rules.MAX_POSTINGS;) affordable += 1;
     let rows = [];
     for (const used of new Set([Math.min(Math.max(affordable, 1), keys.length), keys.length])) {
       if (rows.length < rules.CANDIDATES) rows = await this.matching(rowsWith(texts(used)), texts(used), rowsOf);
     }
-    return rows;
+    const phrases = held.map(({text}) => text);
+    return [...rows, ...await this.matching(rowsWith(phrases), phrases, rowsOf)];
   }
 
   /** The number of the page of a chunk. */
@@ -179,8 +190,8 @@ export class Search {
     return best.slice(0, this.rules.CANDIDATES).map(({row}) => row);
   }
 
-  /** The candidates with their scores, the best first. A score is the weighted sum of BM25F, headings and links. */
-  async scored(ids, terms, weights, held, rowsOf, isAboutRecords) {
+  /** The candidates with one of the words. A score is the weighted sum of BM25F, headings and links. */
+  async scored(ids, terms, weights, held, rowsOf) {
     const {rules, file} = this;
     const whole = sum(weights.values()) || 1;
     const results = await Promise.all(ids.map(async id => {
@@ -206,16 +217,31 @@ export class Search {
       const {page} = result;
       const linked = sum([...weights].filter(([key]) => page.words.has(key)).map(([, weight]) => weight)) / whole;
       const links = rules.LINK_WEIGHT * linked + rules.POPULAR_WEIGHT * (page.popularity ?? 0);
-      const factor = isAboutRecords ? page.record_factor : page.factor;
       result.ofLinks = links / full;
-      result.score = round(((result.words / best + rules.HEADING_WEIGHT * result.covered + links) / full) * (factor ?? 1));
+      result.score = (result.words / best + rules.HEADING_WEIGHT * result.covered + links) / full;
+    }
+    return matched;
+  }
+
+  /** Raise the scores of exact matches above the others. */
+  raise(results, isExact) {
+    if (!results.some(isExact)) return;
+    const highest = Math.max(0, ...results.filter(each => !isExact(each)).map(({score}) => score));
+    const limit = Math.min(highest, this.rules.HIGHEST_INEXACT), share = limit / (highest || 1);
+    for (const result of results) result.score = isExact(result) ? limit + (1 - limit) * result.score : result.score * share;
+  }
+
+  /** Weigh the scores of results by their pages, and put the best first. */
+  async order(results, isAboutRecords) {
+    for (const result of results) {
+      result.score = round(result.score * ((isAboutRecords ? result.page.record_factor : result.page.factor) ?? 1));
     }
     const isEqual = (one, other) => one !== other && one.page === other.page && one.score === other.score;
-    await Promise.all(matched.filter(one => matched.some(other => isEqual(one, other))).map(async result => {
-      result.ordinal = (await file.chunk(result.id)).ordinal; // of equal results the first in the page comes first
+    await Promise.all(results.filter(one => results.some(other => isEqual(one, other))).map(async result => {
+      result.ordinal = (await this.file.chunk(result.id)).ordinal; // of equal results the first in the page comes first
     }));
     const before = (one, other) => one.page.order - other.page.order || one.ordinal - other.ordinal;
-    return matched.sort((one, other) => other.score - one.score || before(one, other));
+    results.sort((one, other) => other.score - one.score || before(one, other));
   }
 
   /** Set the probability that a result answers the question: see anvil/search/confidence.py. */

@@ -15,6 +15,8 @@ const AROUND = '`\'",;:!?()[]{}<>*.';
 const bytes = new TextEncoder();
 
 export const words = text => text.match(WORD) ?? [];
+/** The letters and digits of a text in lower case, which the spellings of a name share. */
+export const bare = text => words(text).join('').toLowerCase();
 export const isCjk = token => IS_CJK.test(token);
 
 /** A word without punctuation around it. */
