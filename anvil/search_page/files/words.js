@@ -52,7 +52,7 @@ export function derivedWords(text) {
   const runs = [...whole, ...plain].flatMap(word => word.match(RUN) ?? []);
   const others = plain.flatMap(word => words(word.replace(RUN, ' '))), parts = others.flatMap(compoundParts);
   const all = [...others, ...parts.filter(part => part.length > 1), ...others.flatMap(beginnings), ...joinedWords(text)];
-  const found = new Set([...all.map(word => word.toLowerCase()), ...runs.flatMap(run => [...pairs(run), run])]);
+  const found = new Set([...all.map(word => word.toLowerCase()), ...runs.flatMap(run => [...pairs(run), ...run])]);
   own.forEach(word => found.delete(word.toLowerCase()));
   return [...found];
 }
