@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -87,10 +88,16 @@ def matches(pattern: str, path: str) -> bool:
 
 def selects(pattern: str) -> Callable[[str], bool]:
     """A function that tells whether a path belongs to ``pattern``: a page, a folder with or without a slash, or a glob.
-    All paths belong to ``""``."""
-    folder = "/".join(part for part in bounded(pattern).split("/") if part not in ("", "."))
-    folder_glob, inside = glob(pattern), f"{folder}/"
-    return lambda path: not folder or path.startswith(inside) or path == folder or folder_glob.matches(path)
+    All paths belong to ``""``. Letters with marks may be composed or not."""
+    composed = unicodedata.normalize("NFC", bounded(pattern))
+    folder = "/".join(part for part in composed.split("/") if part not in ("", "."))
+    folder_glob, inside = glob(composed), f"{folder}/"
+
+    def is_selected(path: str) -> bool:
+        path = path if path.isascii() else unicodedata.normalize("NFC", path)
+        return not folder or path.startswith(inside) or path == folder or folder_glob.matches(path)
+
+    return is_selected
 
 
 def wildmatch(pattern: str, numbers: Iterator[int]) -> str:

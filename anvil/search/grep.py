@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import posixpath
 import re
 import time
 import unicodedata
@@ -243,11 +242,8 @@ def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) ->
     if path is None:
         return list(reader.documents())
     if len(path) <= MAX_PATH_CHARS and is_unicode(path):
-        folder = posixpath.normpath(path.strip("/") or ".")
-        if documents := list(reader.documents("" if folder == "." else folder)):
-            return documents
-        glob = patterns.glob(path)
-        if documents := [document for document in reader.documents() if glob.matches(document.file_path)]:
+        is_selected = patterns.selects(path)
+        if documents := [document for document in reader.documents() if is_selected(document.file_path)]:
             return documents
     return [pages.find_document(reader, path, docs_root)]  # an absolute path; else the error names the closest pages
 

@@ -6,6 +6,7 @@ import bisect
 import itertools
 import posixpath
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -81,7 +82,15 @@ def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> St
     if is_unicode(file_path) and (document := reader.document(file_path)):
         return document
     path = normalize_path(file_path, docs_root)
-    return reader.document(path) if is_unicode(path) else None
+    if not is_unicode(path):
+        return None
+    if (document := reader.document(path)) or path.isascii():
+        return document
+    # Of a letter with marks, a keyboard and a file system may give other code points.
+    typed = unicodedata.normalize("NFC", path)
+    return reader.document(
+        next((listed for listed in reader.identities() if unicodedata.normalize("NFC", listed) == typed), path)
+    )
 
 
 def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+import unicodedata
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -96,6 +98,15 @@ def test_a_selection_is_a_page_a_folder_or_a_glob() -> None:
     assert selected("epics/*") == ["epics/a.md"] and selected("*.md") == ["a.md"] and selected("a.md") == ["a.md"]
     assert selected("[id]") == selected("[id]/") == ["[id]/page.md"]
     assert selected("epic") == selected("..") == selected("{") == selected(" ") == []
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_selection_finds_letters_with_marks_in_any_composition(form: Literal["NFC", "NFD"]) -> None:
+    """macOS may list the name of a file decomposed, and a keyboard composes it."""
+    pattern = unicodedata.normalize(form, "Führer/é*.md")
+    paths = [unicodedata.normalize(other, "Führer/école.md") for other in ("NFC", "NFD")]
+    assert list(filter(patterns.selects(pattern), paths)) == paths
+    assert list(filter(patterns.selects(unicodedata.normalize(form, "Führer")), paths)) == paths
 
 
 def test_ignoring_case() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -212,6 +213,13 @@ def test_a_page_of_a_strange_name_can_be_asked_for_as_it_is_listed(opened: Opene
     assert {page.file_path for page in pages.list_pages(reader).pages} == set(names)
     for name in names:
         assert pages.get_page(reader, name).file_path == name
+
+
+def test_a_page_is_found_by_a_name_of_the_same_letters(opened: Opener) -> None:
+    decomposed = unicodedata.normalize("NFD", "führer/école.md")
+    reader = opened({decomposed: "# École\n\nText.\n", "führer/straße.md": "# Straße\n\nText.\n"})
+    assert pages.get_page(reader, unicodedata.normalize("NFC", decomposed)).file_path == decomposed
+    assert pages.get_page(reader, unicodedata.normalize("NFD", "führer/straße.md")).file_path == "führer/straße.md"
 
 
 @settings(max_examples=60, deadline=None)
