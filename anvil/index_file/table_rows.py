@@ -175,9 +175,11 @@ def section_values(document: int, section: Section) -> tuple[Any, ...]:
 
 
 def chunk_values(
-    row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0, front: str = ""
+    row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0, front: str = "", absent: str = ""
 ) -> tuple[Any, ...]:
-    """The row of a chunk. ``page``: its page in a paged document. ``front``: more text by which it is found."""
+    """The row of a chunk. ``page``: its page in a paged document. ``front``: more text by which it is found.
+
+    ``absent``: the title, if the text of the page lacks it. Its derived terms find the chunk, too."""
     content = chunk.content if chunk.masked is None else chunk.masked
     return (
         row,
@@ -192,7 +194,7 @@ def chunk_values(
         page,
         len(chunk.content),
         title,
-        f"{front} {derived_terms(f'{title} {content} {front}')}".strip(),
+        f"{front} {derived_terms(f'{absent} {content} {front}')}".strip(),
         content,
         visible_text.taken(chunk.content, content),
     )

@@ -35,17 +35,19 @@ DEFAULT_LIBRARY = "default"
 
 
 def _chunk_rows(
-    document: int, path: str, title: str, chunks: Iterable[Chunk], metadata: Mapping[str, Any]
+    document: int, path: str, title: str, chunks: Sequence[Chunk], metadata: Mapping[str, Any]
 ) -> list[tuple[Any, ...]]:
     """The rows of a document's chunks, in the order of the table. The first chunk can be found by the front matter."""
     ids = table_rows.ChunkRows(document)
     occurrences: Counter[str] = Counter()
     rows: list[tuple[Any, ...]] = []
+    # A title in the text is found there. With its terms in each chunk, a short one would go before its section.
+    absent = "" if any(title in chunk.content for chunk in chunks) else title
     for chunk in chunks:
         key = table_rows.chunk_key(path, chunk.heading_path, occurrences[chunk.heading_path])
         occurrences[chunk.heading_path] += 1
         front = "" if rows else front_matter.searched(metadata)
-        rows.append(chunk_values(ids.take(chunk.heading_path), key, document, title, chunk, front=front))
+        rows.append(chunk_values(ids.take(chunk.heading_path), key, document, title, chunk, front=front, absent=absent))
     return sorted(rows)
 
 

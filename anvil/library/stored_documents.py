@@ -218,10 +218,10 @@ class StagedDocument:
 
     def add(self, chunks: Iterable[Chunk], page: int) -> None:
         """Add chunks, numbered in the order of the calls. Raises :class:`DocumentTooLarge`."""
-        chunk_rows = []
+        chunk_rows, title = [], self.info.title
         for chunk in chunks:
             key = table_rows.chunk_key(self.info.source, chunk.heading_path, self._chunk_count)
-            chunk_rows.append(chunk_values(self._chunk_count, key, 0, self.info.title, chunk, page))
+            chunk_rows.append(chunk_values(self._chunk_count, key, 0, title, chunk, page, absent=title))
             self._chunk_count += 1
             if self._chunk_count > MAX_PASSAGES:
                 raise DocumentTooLarge(

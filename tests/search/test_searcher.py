@@ -511,6 +511,15 @@ def test_a_name_between_chinese_characters_is_found_in_the_text_and_in_a_title(
         assert paths(ask(searcher, question, mode="keyword")) == [page]
 
 
+@pytest.mark.parametrize("title", ["إظهار أيام الأسبوع", "注册周期钩子"])
+def test_the_section_of_a_title_goes_before_a_short_text_above_it(
+    opened: Opener, keywords: EmbeddingProvider, title: str
+) -> None:
+    files = {"a.md": f"5\n\n---\n\n# {title}\n\n" + "Many other words. " * 5, "b.md": "# Other\n\nText.\n"}
+    first = ask(opened(files, keywords), title, mode="keyword").hits[0]
+    assert first.metadata.heading_path == title
+
+
 # --- no question breaks it -----------------------------------------------------------------------------
 
 SYNTAX = r"""
