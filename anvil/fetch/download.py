@@ -189,10 +189,14 @@ def _write(
     with part.open("r+b" if start else "wb") as file:
         file.seek(start)
         file.truncate()
-        most = limit if expected is None else min(limit, expected)
-        why = "that are allowed. Raise fetch.max_bytes if that is right." if most == limit else "it should."
-        too_large = ArtifactRejected(f"{reply.host} sends more than the {most:,} bytes {why}")
-        for chunk in reply.chunks(most - start, too_large):
+        most, advice = limit, "Raise fetch.max_bytes if that is right."
+        if expected is None:
+            message = f"{reply.host} sends more than the {limit:,} bytes that are allowed. {advice}"
+        elif expected > limit:
+            message = f"{reply.host} offers a file of {expected:,} bytes, and {limit:,} are allowed. {advice}"
+        else:
+            most, message = expected, f"{reply.host} sends more than the {expected:,} bytes it should."
+        for chunk in reply.chunks(most - start, ArtifactRejected(message)):
             size += len(chunk)
             file.write(chunk)
             progress(STAGE, size // 1000, (expected or size) // 1000)

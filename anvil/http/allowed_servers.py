@@ -204,5 +204,8 @@ def anything(address: Address) -> bool:
 
 
 def host_of(url: str) -> str:
-    """Host and port of a URL, without credentials."""
-    return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
+    """Host and port of a URL, without credentials; empty if the URL is not valid."""
+    try:
+        return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""

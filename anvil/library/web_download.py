@@ -73,7 +73,9 @@ def _save(reply: Reply, url: str, target: Path, max_bytes: int) -> Download:
     names = (attachment_name(reply.headers), *(urllib.parse.urlsplit(address).path for address in (reply.url, url)))
     endings = [type_of(name) for name in names]
     file_type = _type(media_type, next((ending for ending in endings if ending in BY_ENDING), endings[1]))
-    too_large = DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
+    length = reply.length or 0
+    sent = f"{length:,} bytes; the limit is {max_bytes:,}" if length > max_bytes else f"more than {max_bytes:,} bytes"
+    too_large = DocumentTooLarge(f"{reply.host} sends {sent} (library.max_file_bytes).")
     with target.open("wb") as file:
         file.writelines(reply.chunks(max_bytes, too_large))
     with target.open("rb") as file:

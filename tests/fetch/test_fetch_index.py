@@ -484,11 +484,11 @@ def test_files_beyond_the_limit_are_refused_declared_or_not(
     most = index.stat().st_size - 1
     small = replace(PATIENT, size=most)
     server.publish(index)
-    assert f"more than the {most:,} bytes that are allowed. Raise fetch.max_bytes" in refused(
-        get, server.url, ArtifactRejected, limits=small
-    )
+    message = refused(get, server.url, ArtifactRejected, limits=small)
+    assert f"a file of {most + 1:,} bytes, and {most:,} are allowed. Raise fetch.max_bytes" in message
     server.answers["/plain.db"] = Answer(index.read_bytes(), headers={"Content-Length": ""})
-    assert f"more than the {most:,} bytes" in refused(get, f"{server.url}/plain.db", ArtifactRejected, limits=small)
+    message = refused(get, f"{server.url}/plain.db", ArtifactRejected, limits=small)
+    assert f"more than the {most:,} bytes that are allowed. Raise fetch.max_bytes" in message
     server.answers["/anvil/index.db"].headers = {"Content-Length": ""}
     server.answers["/anvil/index.db"].body += b"more than its manifest says"
     assert "bytes it should" in refused(get, server.url, ArtifactRejected)
