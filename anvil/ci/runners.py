@@ -58,9 +58,17 @@ def _variable(*names: str) -> str:
 
 def base_branch() -> str | None:
     """The branch that a pull request or merge request is for; None in other jobs."""
-    jenkins, azure = "CHANGE_TARGET", "SYSTEM_PULLREQUEST_TARGETBRANCHNAME"
-    others = jenkins, azure, "BUILDKITE_PULL_REQUEST_BASE_BRANCH", "BITBUCKET_PR_DESTINATION_BRANCH"
-    return _variable("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", *others) or None
+    return (
+        _variable(
+            "GITHUB_BASE_REF",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+            "CHANGE_TARGET",  # Jenkins
+            "SYSTEM_PULLREQUEST_TARGETBRANCHNAME",  # Azure
+            "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+            "BITBUCKET_PR_DESTINATION_BRANCH",
+        )
+        or None
+    )
 
 
 def own_branch() -> str:

@@ -40,9 +40,9 @@ def list_command(given: OpenRequest, as_json: bool, prefix: str | None) -> None:
         output.print_json(listing)
         return
     addresses = [address(page.file_path, page.collection, page.version) for page in listing.pages]
-    widths = [columns(label) for label in addresses]
-    for page, label, width in zip(listing.pages, addresses, widths, strict=True):
-        output.say(f"{label}{' ' * (max(widths) - width)}  {page.total_chars:>7} characters  {page.title}")
+    width = max(map(columns, addresses), default=0)
+    for page, label in zip(listing.pages, addresses, strict=True):
+        output.say(f"{label}{' ' * (width - columns(label))}  {page.total_chars:>7} characters  {page.title}")
     for note in listing.notes or ():
         output.warn(note)
 
