@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -181,7 +182,6 @@ class Repository:
         ``base``: None for the empty tree, before the first commit. After ``max_bytes`` other files are left out."""
         import pygit2
         from pygit2.enums import DiffOption
-        from pygit2.ffi import C
 
         flags = DiffOption.NORMAL
         if not staged:
@@ -193,9 +193,8 @@ class Repository:
             if not staged:  # as in git, new files count only if they are staged or committed since
                 index = self._git.index
                 index.read()  # libgit2 has a cache
-                for at in reversed(range(len(index))):  # for libgit2, what a sparse checkout leaves out is deleted
-                    if C.git_index_get_byindex(index._index, at).flags_extended & SKIP_WORKTREE:
-                        index.remove(index[at].path)
+                for path in _left_out(index):  # for libgit2, these files are deleted
+                    index.remove(path)
                 diff.merge(index.diff_to_workdir(flags))
             diff.find_similar()
             parts: list[str] = []
@@ -209,6 +208,26 @@ class Repository:
                 size += len(data)
                 parts.append(data.decode("utf-8", "replace"))
         return "".join(parts)
+
+    def work_tree_files(self) -> set[str] | None:
+        """The paths of the files in the work tree, also of new ones, without those that git ignores; None if a sparse
+        checkout leaves some out."""
+        from pygit2.enums import DeltaStatus, DiffOption
+
+        self._ensure_readable_rules()
+        with failures("The work tree cannot be read"):
+            index = self._git.index
+            index.read()  # libgit2 has a cache
+            if _left_out(index):
+                return None
+            files = {path for path, entry in self.staging.folder(".").items() if entry.kind == "file"}
+            diff = index.diff_to_workdir(DiffOption.INCLUDE_UNTRACKED | DiffOption.RECURSE_UNTRACKED_DIRS)
+            for delta in diff.deltas:
+                if delta.status == DeltaStatus.DELETED:
+                    files.discard(delta.old_file.path)
+                elif delta.status == DeltaStatus.UNTRACKED and stat.S_ISREG(delta.new_file.mode):
+                    files.add(delta.new_file.path)
+        return files
 
     def subjects(self, head: str, base: str, limit: int) -> list[str]:
         """First lines of commit messages along first parents, ``head`` back to after ``base``; at most ``limit``."""
@@ -533,6 +552,16 @@ class Repository:
         commit_object = self._git[commit].peel(pygit2.Commit)
         parents = tuple(map(str, commit_object.parent_ids))
         return commit_object.commit_time, parents, str(commit_object.tree_id)
+
+
+def _left_out(index: pygit2.Index) -> list[str]:
+    """The tracked files that a sparse checkout leaves out of the work tree."""
+    from pygit2.ffi import C
+
+    def is_left_out(at: int) -> bool:
+        return bool(C.git_index_get_byindex(index._index, at).flags_extended & SKIP_WORKTREE)
+
+    return [os.fspath(index[at].path) for at in range(len(index)) if is_left_out(at)]
 
 
 def _renames(gone: Collection[str], diff: pygit2.Diff, how: DiffFind) -> dict[str, str]:

@@ -212,24 +212,34 @@ def _repository(folder: Path | None, notes: list[str]) -> Repository | None:
 
 def _gone(changed_names: Iterable[Name], docs: IndexedPages, git: Repository, change: _Change) -> Mapping[str, object]:
     """The removed definitions that a page has as they are written, and that no code of the work tree has any more."""
-    gone = {  # a pattern that begins with a literal is searched fast, so the lookbehind is behind it
-        name.text: re.compile(rf"{(word := re.escape(name.text))}(?<!\w{word})(?!\w)".encode())
+    lines = {(file.path, line.number): line.text for file in change.code for line in file.removed}
+    gone = {
+        name.text: _whole_word(name.text)
         for name in changed_names
         if name.kind == "definition" and name.how in ("removed", "renamed") and not name.is_new
+        if not names.is_local(lines.get((name.path, name.line), ""))
         if len(names.name_words(name.text)) > 1  # one word may be a word of the text
         and any(match.degree >= evidence.AS_WRITTEN for match in evidence.find_name(name.text, docs) or ())
     }
     size = 0
-    with suppress(OSError, GitError):  # such as a file that a sparse checkout leaves out: then nobody knows
-        for path, entry in git.staging.folder(".").items() if gone else ():
-            if entry.kind == "file" and change.kind(path) in ("code", "test"):
+    try:
+        files = git.work_tree_files() if gone else None
+        for path in sorted(files or ()):
+            if change.kind(path) in ("code", "test"):
                 data = safe_files.data(git.root / path)
                 size += len(data)
                 gone = {text: pattern for text, pattern in gone.items() if not pattern.search(data)}
                 if not gone or size > MAX_DIFF_BYTES:
                     return {}
-        return gone
-    return {}
+    except (OSError, GitError):  # the file may have the names
+        return {}
+    return {} if files is None else gone
+
+
+def _whole_word(name: str) -> re.Pattern[bytes]:
+    """A pattern of a name in the bytes of a file. It begins with the name itself, which is searched for fast."""
+    escaped = re.escape(name)
+    return re.compile(rf"{escaped}(?<!\w{escaped})(?!\w)".encode())
 
 
 def _history(git: Repository, change: _Change, before: str | None, notes: list[str]) -> co_change.History:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from anvil.formats.patterns import lazy_pattern
 from anvil.impact.co_change import History
 from anvil.impact.names import ChangedNames, How, Name, name_words, public_kind
 from anvil.index_file.reader import Reader
@@ -187,18 +188,31 @@ def rarity(passage_count: int, all_passages: int) -> float:
     return share * math.sqrt(share)
 
 
+_MIGRATION = lazy_pattern(r"(?i)migrat|upgrad")
+"""Paths of pages on the change from an older version, which name what is gone on purpose."""
+
+
 def name_evidence(names: Iterable[Name], gone: Collection[str], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name of the changed lines: as it is written, respelled, or as words of a sentence."""
     for name in names:
         feature, verb = _CHANGES[name.how]
         is_gone = name.how in ("removed", "renamed", "value") and not name.is_new
-        if name.text in gone or (is_gone and public_kind(name)):  # text about it is wrong
+        if is_gone and public_kind(name):  # text about it is wrong
             feature = "public name gone"
         reason = f"names `{name.text}`, which the change {verb} ({name.path}:{name.line})"
         subject = "".join(name_words(name.text))
         is_public = name.kind in ("flag", "variable", "route")
         for path, section, degree in _name_sections(name.text, docs, any_word=is_public):
-            yield Evidence(feature, path, section.heading_path, min(1.0, degree), reason, section.line, subject)
+            is_wrong = name.text in gone and not _MIGRATION.search(path)
+            yield Evidence(
+                "public name gone" if is_wrong else feature,
+                path,
+                section.heading_path,
+                min(1.0, degree),
+                reason,
+                section.line,
+                subject,
+            )
 
 
 _CHANGES: dict[How, tuple[Feature, str]] = {

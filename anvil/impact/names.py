@@ -68,6 +68,7 @@ _DEFINITION = lazy_pattern(
 )
 # "export const LIMIT = 3", "#define LIMIT 3", "static final int LIMIT = 3", "public static Map<String, User> load("
 _MEMBER = lazy_pattern(rf"{_MODIFIERS}+(?:[\w<>\[\],.?&*:]+\s+){{0,4}}(?P<name>[A-Za-z_$][\w$]*)\s*(?:[:=(]|\s\S)")
+_LOCAL = lazy_pattern(r"\s+(?:const|let|val|var)\s")
 # "pub name: String", "readonly name?: string"
 _FIELD = lazy_pattern(
     r"^\s*(?:(?:pub(?:\([^)]*\))?|readonly|public|private|protected)\s+)?[\"']?(?P<name>[A-Za-z_][\w-]*)[\"']?\??\s*:\s*\S"
@@ -154,6 +155,11 @@ def public_kind(name: Name) -> PublicKind | None:
     """The kind of a name that users meet and that its line defines; None for other names."""
     kind = name.kind
     return kind if name.defined and kind in ("flag", "variable", "route", "setting") else None
+
+
+def is_local(line: str) -> bool:
+    """Whether a line of code may define a variable of a function, which only this function uses."""
+    return _LOCAL.match(line) is not None
 
 
 def _rank(name: Name) -> tuple[bool, int, bool]:

@@ -97,13 +97,36 @@ def test_a_function_that_the_code_has_no_more(root: Path) -> None:
     impact = assessed(root, diff)
     assert strongest(impact, "public name gone").path == "api.md"
     assert impact.findings[0].confidence > 0.2 and impact.findings[0].path == "api.md"
+
+    def is_gone() -> bool:
+        return "public name gone" in {each.feature for each in assessed(root, diff).evidence}
+
     write(root / "lib/other.py", "fetch_all()\n")
-    run(root, "add", "lib")
-    assert "public name gone" not in {each.feature for each in assessed(root, diff).evidence}
+    assert not is_gone()  # the file is in the work tree, although git does not track it yet
+    commit(root, "other", at=1_700_000_001)
+    assert not is_gone()
     write(root / "lib/other.py", "fetch_allies()\ntest_fetch_all()\n")
-    assert "public name gone" in {each.feature for each in assessed(root, diff).evidence}
-    (root / "lib/other.py").unlink()  # as in a sparse checkout: it may have the name
-    assert "public name gone" not in {each.feature for each in assessed(root, diff).evidence}
+    assert is_gone()
+    (root / "lib/other.py").unlink()
+    assert is_gone()  # the deletion is not staged
+    run(root, "checkout", "-q", "lib/other.py")
+    run(root, "sparse-checkout", "set", "--no-cone", "docs", "app")
+    assert not (root / "lib/other.py").exists() and not is_gone()  # it may have the name
+
+
+def test_a_guide_to_a_newer_version_names_what_is_gone(root: Path) -> None:
+    write(root / "docs/upgrading.md", "# Upgrading\n\nReplace `fetch_all` with `fetch_every`.\n")
+    impact = assessed(root, edited(root, {"app/client.py": ("def fetch_all", "def fetch_every")}))
+    assert {each.path for each in impact.evidence if each.feature == "public name gone"} == {"api.md"}
+
+
+def test_a_variable_in_a_function_is_no_function_that_the_code_has_no_more(root: Path) -> None:
+    write(root / "docs/style.md", "# Style\n\nCall it `target_offset`, and its end `target_end`.\n")
+    write(root / "app/sort.js", "const target_end = 1\nfunction sort() {\n    const target_offset = 2\n}\n")
+    commit(root, "sort", at=1_700_000_001)
+    write(root / "app/sort.js", "function sort() {\n}\n")
+    gone = [each for each in assessed(root, run(root, "diff")).evidence if each.feature == "public name gone"]
+    assert [each.reason[:18] for each in gone] == ["names `target_end`"]
 
 
 def test_a_page_that_links_to_a_changed_file_is_found(root: Path) -> None:
