@@ -381,9 +381,12 @@ def _names_near(hunk: Hunk, path: str) -> Iterator[Name]:
 
 def _texts(files: Sequence[FileChange]) -> list[Name]:
     """Texts for people that the pages may quote, each once."""
-    lines = [(file.path, line) for file in files for line in (*file.removed, *file.added)]
-    found = [Name(text, "text", "touched", path, line.number) for path, line in lines for text in _fragments(line.text)]
-    return list({name.text: name for name in reversed(found)}.values())[::-1]
+    texts: dict[str, Name] = {}
+    for file in files:
+        for line in (*file.removed, *file.added):
+            for text in _fragments(line.text):
+                texts.setdefault(text, Name(text, "text", "touched", file.path, line.number))
+    return list(texts.values())
 
 
 def _fragments(line: str) -> Iterator[str]:

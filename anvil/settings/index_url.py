@@ -144,23 +144,28 @@ def milvus(source: str) -> MilvusAddress:
     The address is ``milvus://HOST:PORT[/DATABASE]/COLLECTION``, over TLS ``milvus+https://...``, in a file of Milvus
     Lite ``milvus+lite:FILE.db/COLLECTION``.
     """
+    invalid = ConfigError(
+        f"That is not an address of Milvus. Write {MILVUS_FORMS}. Names have letters, digits and underscores."
+    )
     match = _MILVUS.fullmatch(source.strip())
-    kind, rest = ((match["kind"] or "").lower(), match["rest"]) if match else ("", "")
-    where, _, collection = rest.rpartition("/")
-    is_lite = kind == "+lite"
-    parts = split("" if is_lite else ("https:" if kind else "http:") + where)
+    if not match:
+        raise invalid
+    kind = (match["kind"] or "").lower()
+    where, _, collection = match["rest"].rpartition("/")
+    if kind == "+lite":
+        if not where.lower().endswith(".db") or not _COLLECTION.fullmatch(collection):
+            raise invalid
+        return MilvusAddress(where, collection, lite=True)
+    parts = split(("https:" if kind else "http:") + where)
     if parts.username or parts.password:
         raise ConfigError(f"An address of Milvus has no credentials. Set {MILVUS_TOKEN} to USER:PASSWORD or a key.")
-    host, database = parts.hostname or "", parts.path.strip("/")
-    is_server = host and not parts.query and not parts.fragment and (not database or _COLLECTION.fullmatch(database))
-    if not _COLLECTION.fullmatch(collection) or not (where.lower().endswith(".db") if is_lite else is_server):
-        raise ConfigError(
-            f"That is not an address of Milvus. Write {MILVUS_FORMS}. Names have letters, digits and underscores."
-        )
-    if is_lite:
-        return MilvusAddress(where, collection, lite=True)
+    host, database = parts.hostname, parts.path.strip("/")
+    names = [collection, database] if database else [collection]
+    if not host or parts.query or parts.fragment or not all(map(_COLLECTION.fullmatch, names)):
+        raise invalid
+    named = f"[{host}]" if ":" in host else host
     port = parts.port or (443 if kind else 19530)  # Milvus' own port
-    return MilvusAddress(f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}", collection, database)
+    return MilvusAddress(f"{parts.scheme}://{named}:{port}", collection, database)
 
 
 def parse(source: str) -> Address:

@@ -550,9 +550,9 @@ def test_a_filter_of_passages_does_not_search_once_for_each_of_them(tmp_path: Pa
         with library._read() as reader:
             index = LibraryIndex(reader)
             selection = index.select(document_filter({"chunk_index": {"lt": 2000}}))
-            began = time.process_time()
+            began = time.thread_time()
             found = index.matching(["harbour"], 200, selection)
-            seconds = time.process_time() - began
+            seconds = time.thread_time() - began
             assert selection is not None and set(found) <= set(index.rows_in(selection)) and len(found) == 200
     assert seconds < 0.3
 

@@ -196,6 +196,14 @@ def test_each_client_behind_a_proxy_has_a_rate_of_its_own(public: dict[str, str]
     assert [response.status_code for response in asked(limited, one, other, one)] == [200, 200, 429]
 
 
+def test_refused_requests_count_for_the_rate(index: Path) -> None:
+    """Otherwise a client could try tokens and host names without a limit."""
+    limited = {"ANVIL_INDEX": str(index), "ANVIL_TOKEN": "s3cret", "ANVIL_RATE_LIMIT": "2/hour"}
+    right = search(Authorization="Bearer s3cret")
+    responses = asked(limited, search(Authorization="Bearer other"), search(Host="evil.example"), right)
+    assert [response.status_code for response in responses] == [401, 403, 429]
+
+
 def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
     limit = RateLimit(Rate(2, 60))
     assert [limit.wait_s("a", 0), limit.wait_s("a", 0), limit.wait_s("a", 0)] == [0, 0, 30]
