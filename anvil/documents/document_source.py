@@ -287,6 +287,16 @@ def _no_text(data: bytes) -> str | None:
     return "binary: it has a NUL character" if "\0" in text else None
 
 
+def without_sources(entries: Mapping[str, str]) -> dict[str, str]:
+    """The pages without those of Quarto and R Markdown from which another page was made, as ``README.md`` from
+    ``README.Rmd``."""
+    return {
+        path: identity
+        for path, identity in entries.items()
+        if not path.lower().endswith((".qmd", ".rmd")) or f"{path[:-4]}.md" not in entries
+    }
+
+
 def is_failure(reason: str) -> bool:
     """Whether a file was skipped because of an error, not by a rule."""
     return reason == BAD_NAME or reason.startswith(_FAILURES)

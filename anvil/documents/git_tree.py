@@ -93,8 +93,8 @@ class _Tree:
                     entries[path] = self._identity(path, blob, before.get(path, ""), included.get(path))
                 elif reason:
                     skipped.append(Skipped(plain_name(path), reason))
-            self._entries = entries
-            return Scan(entries, tuple(skipped))
+            self._entries = document_source.without_sources(entries)
+            return Scan(self._entries, tuple(skipped))
 
     def _identity(self, path: str, blob: str, indexed: str, included: Mapping[str, str] | None) -> str:
         """The identity of a page: its blob id and the files that it includes.

@@ -155,6 +155,7 @@ class WorkingTree:
                 if any(file.endswith(_CONTENT_RULES) for file in changed):
                     self._files.clear()
                 entries, skipped, self._rules = self._walk({})
+            entries = document_source.without_sources(entries)
             if entries != self._last.entries or skipped != list(self._last.skipped):
                 self._last = Scan(dict(sorted(entries.items())), tuple(skipped))
             return self._last

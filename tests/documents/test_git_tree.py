@@ -61,6 +61,25 @@ def reasons(source: DocumentSource) -> dict[str, str]:
     return {item.path: item.reason for item in source.scan().skipped}
 
 
+def test_a_page_that_another_page_is_made_from_is_left_out(root: Path, source: Source) -> None:
+    names = ("README.Rmd", "README.md", "sub/README.Rmd", "guide.qmd", "a.markdown", "a.qmd")
+    for name in names:
+        write(root / "made" / name, "# Title\n")
+    commit(root, "pages", at=1_750_000_000)
+    scan = source(root / "made").scan()
+    assert set(scan.entries) == {"README.md", "sub/README.Rmd", "guide.qmd", "a.markdown", "a.qmd"}
+    assert not scan.skipped
+
+
+def test_a_source_is_a_page_again_when_the_page_made_from_it_is_gone(plain: Path) -> None:
+    write(plain / "a.qmd", "# A\n")
+    write(plain / "a.md", "# A\n")
+    tree = WorkingTree(plain)
+    assert set(tree.scan().entries) == {"a.md"}
+    (plain / "a.md").unlink()
+    assert set(tree.scan().entries) == {"a.qmd"}
+
+
 def document(source: DocumentSource, path: str) -> Document:
     read = source.read(path)
     assert isinstance(read, Document), read
