@@ -24,6 +24,12 @@ PAGE_ENDINGS = (".md", ".mdx", ".markdown", ".qmd", ".rmd")
 PAGE_ENDING = rf"\.(?:{'|'.join(ending[1:] for ending in PAGE_ENDINGS)})"
 """A regular expression for one of these endings."""
 
+
+def has_page_ending(path: str) -> bool:
+    """Whether the name of a file is that of a Markdown file."""
+    return path.lower().endswith(PAGE_ENDINGS)
+
+
 ROOT = "(root)"
 """The breadcrumb of text before the first heading."""
 

@@ -24,7 +24,7 @@ from anvil.git.objects import Entry, start_of
 from anvil.git.repository import Repository
 from anvil.settings.schema import Slugs, SourceOptions
 from anvil.text import includes
-from anvil.values import PAGE_ENDINGS
+from anvil.values import PAGE_ENDINGS, has_page_ending
 from anvil.wording import counted
 
 MAX_CONFIG_BYTES = 500_000
@@ -216,7 +216,7 @@ def find_folder(paths: Collection[str], read: Callable[[str], str], directory: s
     ``paths``: all files of the commit. ``read``: gives the text of a file of :func:`configurations`. ``directory``: the
     package's folder, in a repository with several.
     """
-    pages = [path for path in paths if path.lower().endswith(PAGE_ENDINGS)]
+    pages = [path for path in paths if has_page_ending(path)]
     folders = (_configured_folder(path, read(path), pages) for path in configurations(paths, directory))
     candidates = [folder for folder in folders if folder is not None and _count(pages, folder.path)]
     own = [folder for folder in candidates if directory and _is_below(folder.path, directory)]

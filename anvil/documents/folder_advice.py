@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from anvil.values import PAGE_ENDINGS
+from anvil.values import has_page_ending
 from anvil.wording import counted, listed
 
 MAX_SEARCHED_ENTRIES = 2000
@@ -44,7 +44,7 @@ def folder_advice(folder: Path, named: str = "--docs") -> str:
     parent = next((above for above in folder.absolute().parents if above.is_dir()), Path.cwd())
     siblings = [str(parent / name) for name in _page_counts(parent) if name != folder.name][:4]
     clauses = [f"{listed(siblings)} {'hold' if siblings[1:] else 'holds'} Markdown"] if siblings else []
-    pages = (entry.name for entry in _entries(parent) if entry.name.lower().endswith(PAGE_ENDINGS))
+    pages = (entry.name for entry in _entries(parent) if has_page_ending(entry.name))
     names = sorted(pages, key=lambda name: (not name.lower().startswith("readme."), name))
     if names:
         has = f"{names[0]} and {counted(len(names) - 1, 'more Markdown file')}" if names[1:] else names[0]
@@ -109,7 +109,7 @@ def _page_counts(around: Path) -> Counter[str]:
     counts = Counter[str]()
     for folder in _folders_in(around)[:MAX_FOLDERS]:
         names = itertools.islice(_names_below(folder), MAX_COUNTED_ENTRIES)
-        counts[folder.name] = sum(name.lower().endswith(PAGE_ENDINGS) for name in names)
+        counts[folder.name] = sum(has_page_ending(name) for name in names)
     return +counts
 
 

@@ -18,7 +18,7 @@ from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions, Slugs
 from anvil.text import generator_urls
 from anvil.text.references import Link
-from anvil.values import PAGE_ENDINGS
+from anvil.values import PAGE_ENDINGS, has_page_ending
 
 Generator = Literal["mkdocs", "docusaurus", "vitepress", "github", "unknown"]
 GENERATORS: Mapping[Generator, str] = {
@@ -228,7 +228,7 @@ class Site:
         file = posixpath.normpath(join(rules.content, inside))
         reason = f"the site has no page or file /{path}"
         if rules.generator == "github":
-            is_gone = path.endswith(PAGE_ENDINGS) and self.files.is_repository and self.files.kind(file) is None
+            is_gone = has_page_ending(path) and self.files.is_repository and self.files.kind(file) is None
             reason = f"there is no {self.shown(file)} in the repository"
             return LinkTarget("missing", "", fragment, reason, file) if is_gone else UNKNOWN
         if rules.strict_absolute or within_base:
@@ -256,9 +256,9 @@ class Site:
                 return UNKNOWN
             reason = f"{self.shown(file)} is outside of the documentation folder, so the site does not have it"
             return LinkTarget("missing", "", fragment, reason)
-        if not path.lower().endswith(PAGE_ENDINGS) and (target := self._by_address(page, path, file, fragment)):
+        if not has_page_ending(path) and (target := self._by_address(page, path, file, fragment)):
             return target
-        is_page = rules.wiki or path.lower().endswith(PAGE_ENDINGS)
+        is_page = rules.wiki or has_page_ending(path)
         if rules.by_name and is_page and (named := self.named(posixpath.basename(path.rstrip("/")))):
             return LinkTarget("page", named[0], fragment) if len(named) == 1 else UNKNOWN
         # In a part, Quarto's links are relative to the page around it.
@@ -281,7 +281,7 @@ class Site:
         rules = self.rules
         if file.startswith("../") or file == "..":
             return None  # outside of the repository
-        if rules.wiki and rules.by_name and posixpath.splitext(path)[1] and not path.lower().endswith(PAGE_ENDINGS):
+        if rules.wiki and rules.by_name and posixpath.splitext(path)[1] and not has_page_ending(path):
             return None  # an attachment, which may be in any folder
         if rules.beside and (self._is_outside(file) or _inside(file, rules.content) in rules.redirects):
             return None
@@ -289,7 +289,7 @@ class Site:
             return f"there is no {self.shown(file)}"
         if rules.generates or self.files.kind(file) == "folder":
             return None
-        if path.lower().endswith(PAGE_ENDINGS):
+        if has_page_ending(path):
             return f"there is no file {self.shown(file)}"
         if rules.generator == "unknown" or self._is_unknowable(file):
             return None
@@ -337,7 +337,7 @@ class Site:
                     return target
             if pages := self.named(posixpath.basename(spelling)):
                 return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
-        if posixpath.splitext(name)[1] and not name.lower().endswith(PAGE_ENDINGS):
+        if posixpath.splitext(name)[1] and not has_page_ending(name):
             return UNKNOWN  # an attachment, which may be in any folder
         if self.rules.generates:
             return UNKNOWN

@@ -27,7 +27,7 @@ from anvil.search.content_health import Pair, Spot
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_sections, references
-from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document, Progress, Skipped, silent
+from anvil.values import MIN_DUPLICATE_CHARS, SEPARATOR, Document, Progress, Skipped, has_page_ending, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _linked_around(site: Site) -> frozenset[str]:
         posixpath.join(folder, name)
         for folder in files.ancestors()[1:]
         for name, is_folder in sorted((files.names(folder) or {}).items())
-        if not is_folder and name.lower().endswith(PAGE_ENDINGS)
+        if not is_folder and has_page_ending(name)
     ]
     linked: set[str] = set()
     for path in paths[:MAX_FILES_AROUND]:

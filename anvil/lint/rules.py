@@ -20,7 +20,7 @@ from anvil.lint.settings import RULE_NAMES, LintOptions
 from anvil.search.content_health import Pair
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
-from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
+from anvil.values import MIN_DUPLICATE_CHARS, has_page_ending
 from anvil.wording import closest_names, counted, shown
 
 MAX_QUOTED_CHARS = 120
@@ -164,7 +164,7 @@ class Documentation:
             use.target.kind
             for use in self.uses
             if use.target.kind in ("page", "missing")
-            and (use.link.kind == "wiki" or use.link.target.partition("#")[0].lower().endswith(PAGE_ENDINGS))
+            and (use.link.kind == "wiki" or has_page_ending(use.link.target.partition("#")[0]))
         ]
         return kinds.count("missing") if self.built is None else 0, len(kinds)
 

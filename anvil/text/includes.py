@@ -22,7 +22,7 @@ from anvil.formats.characters import backticks, is_unicode
 from anvil.formats.data_formats import canonical, json_object
 from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
-from anvil.values import PAGE_ENDINGS
+from anvil.values import has_page_ending
 
 VERSION = "5"
 """Increase it if the same files give another text. Then pages with included files are read again."""
@@ -265,7 +265,7 @@ class _Expansion:
         return self._nested(lines, path, indent, depth, prose)
 
     def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
-        if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and path.lower().endswith(PAGE_ENDINGS):
+        if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and has_page_ending(path):
             lines = self._lines(lines, depth + 1)[0]
             self._absent.clear()  # missing files of an included file are not reported for this page
         return _indented(lines, indent)
