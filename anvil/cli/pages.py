@@ -213,13 +213,13 @@ def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
 
 
 def _below(docs_root: Path | None, typed: str) -> str | None:
-    """The path from the docs folder, for a path from the working folder; None if it is not below the docs folder."""
+    """The path from the docs folder, for a path from the working folder; None if it is outside the docs folder."""
     if docs_root is None or "\0" in typed:
         return None
     absolute = os.path.abspath(typed)
     for root in (docs_root.absolute(), docs_root.resolve()):
         root = Path(os.path.abspath(root))
-        if Path(absolute).is_relative_to(root) and Path(absolute) != root:
+        if Path(absolute).is_relative_to(root):
             return Path(absolute).relative_to(root).as_posix()
     return None
 

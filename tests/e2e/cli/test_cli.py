@@ -461,6 +461,7 @@ def test_list_names_the_pages(built: Path) -> None:
     lines = in_process.program("list", cwd=built).stdout.splitlines()
     assert [line.split()[0] for line in lines] == sorted(PAGES) and lines[-1].endswith("Installing")
     assert len(in_process.program("list", "guides", cwd=built).stdout.splitlines()) == 2
+    assert in_process.program("list", "docs", cwd=built).stdout.splitlines() == lines
 
 
 def test_the_columns_of_a_list_are_aligned_for_wide_characters(tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def test_in_the_documentation_folder_paths_begin_with_no_dot(work: Path, monkeyp
     assert grep("--docs", ".", "-l", "anvil_token") == "guides/serve.md\nindex.md\n"
 
 
+def test_the_documentation_folder_itself_is_a_path(work: Path) -> None:
+    everywhere = grep("anvil_token")
+    assert [grep("anvil_token", typed) for typed in ("docs", "docs/", str(work / "docs"), ".")] == [everywhere] * 4
+
+
 def test_context_is_printed_once_and_groups_are_separate(work: Path) -> None:
     assert grep("-C", "1", "-E", "start|Set|three", "index.md").splitlines() == [
         "docs/index.md-2-",
