@@ -32,8 +32,6 @@ INSTRUCTIONS = (
 
 MAX_LIST_CHARS = 16_000
 """Characters of one answer of list_pages, which is about a hundred pages."""
-NO_LIMIT = 1_000_000_000
-"""The largest budget in characters. No index has as many."""
 MAX_REFRESHED = 20
 """Updated and removed pages that an answer of search_docs names. After ``git checkout`` there may be a thousand."""
 MAX_REPORTED_CHARS = 1000
@@ -87,7 +85,6 @@ TOOLS: tuple[Tool, ...] = (
                 "Characters of all texts. Null: few, most where the answer is likely.",
                 "integer",
                 minimum=1,
-                maximum=NO_LIMIT,
             ),
             Parameter("mode", "", default="hybrid", choices=MODES),
         ),

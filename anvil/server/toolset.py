@@ -46,6 +46,8 @@ KINDS: dict[type, str] = {
 """Type -> the kind of JSON value, for messages."""
 ARRAY_KEY = "result"
 """The key of an array in structured content, which must be an object. The official SDK uses the same key."""
+MAX_ARGUMENT = 1_000_000_000
+"""The largest integer that a tool gets. No index has as many characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Parameter:
     required: bool = False
     choices: tuple[str, ...] = ()
     minimum: int | None = None
-    maximum: int | None = None
+    maximum: int = MAX_ARGUMENT
 
     def schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": self.kind}
@@ -106,7 +108,7 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         raise ConfigError(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     if isinstance(value, int):
         value = value if parameter.minimum is None else max(value, parameter.minimum)
-        value = value if parameter.maximum is None else min(value, parameter.maximum)
+        value = min(value, parameter.maximum)
     return value
 
 

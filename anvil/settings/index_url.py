@@ -213,7 +213,7 @@ def _web(source: str) -> WebAddress:
     host, port = parts.hostname, parts.port
     credentials = (urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or ""))
     if not host or any(character.isspace() or ord(character) < 32 for character in source):
-        raise ConfigError("That is not a web address. Write https://HOST/PATH, without spaces.")
+        raise ConfigError("The index has no valid web address. Write https://HOST/PATH, without spaces.")
     if not is_allowed(source):
         raise ConfigError(
             f"{host} is asked over https only: plain http can be read and changed on its way. Write https://."

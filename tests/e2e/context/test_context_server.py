@@ -137,6 +137,7 @@ def test_a_session_with_every_tool(speaker: Speaker, root: Path) -> None:
     parts = [speaker.ok("tasks.open", limit=2, offset=offset) for offset in range(0, 8, 2)]
     assert [len(part) for part in parts] == [2, 2, 1, 0] and [task for part in parts for task in part] == tasks
     assert speaker.ok("tasks.open", limit=0) == tasks[:1], "a number out of range is clamped"
+    assert speaker.ok("tasks.open", limit=2**70) == tasks
 
     status = speaker.ok("health.status")
     assert status["status"] == "ok" and status["artifacts"] == len(listed) and status["embeddings"] == 0
