@@ -11,7 +11,7 @@ The programs that `anvil init --client NAME` sets up, and that `anvil doctor` ex
 [Serve](../guides/serve.md#clients) says how. In paths, `~` is the home folder, `{xdg}` is `$XDG_CONFIG_HOME` or
 `~/.config`, `{config}` is the same (on Windows `%APPDATA%`), and `{app}` is `{config}` (on macOS
 `~/Library/Application Support`). The last columns have the key of the
-servers in the file, and the page that documents the format, with the date on which it was read.
+servers in the file, and the page that documents the format. The pages were read in November 2026.
 
 This page is generated from the code.
 
@@ -28,11 +28,11 @@ def reference() -> str:
 def _row(name: str, client: McpClient) -> str:
     user = _code(client.user)
     if client.user_on_windows:
-        user += f"; on Windows `{client.user_on_windows}`"
+        user += f"; on Windows {_code(client.user_on_windows)}"
     files = f"{_code(client.project)} | {user}"
     if client.settings:
         files = f"text to paste into: {client.settings.replace('|', '>')} | "
-    read = f"[{client.format.upper()}]({client.documentation}), {client.verified}"
+    read = f"[{client.format.upper()}]({client.documentation})"
     return f"| `{name}` | {client.title} | {files} | `{client.key}` | {read} |"
 
 

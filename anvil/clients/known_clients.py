@@ -28,14 +28,12 @@ class McpClient:
     title: str
     documentation: str
     """The address of the page that describes the format."""
-    verified: str
-    """The date on which this entry was compared with that page."""
     project: tuple[str, ...] = ()
     """Paths of its file in a project, which can be committed. The first is created if none exists."""
     user: tuple[str, ...] = ()
     """Paths of its file for all projects of a user. The first is created if none exists."""
-    user_on_windows: str = ""
-    """The path of that file on Windows, if it differs."""
+    user_on_windows: tuple[str, ...] = ()
+    """The paths of that file on Windows, if they differ."""
     has_other_settings: bool = False
     """Whether its file has other settings than servers."""
     settings: str = ""
@@ -68,27 +66,27 @@ class McpClient:
 
 
 _GLOBAL_STORAGE = "{app}/Code/User/globalStorage"
-_COPILOT = {"type": "local", "tools": ["*"]}
+_CLAUDE_PACKAGE = "~/AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
+_COPILOT = {"type": "stdio", "tools": ["*"]}
 
 CLIENTS: Mapping[str, McpClient] = {
     "claude-code": McpClient(
         title="Claude Code",
         documentation="https://code.claude.com/docs/en/mcp",
-        verified="2026-11-22",
         project=(".mcp.json",),
         signs=(".mcp.json", ".claude", "CLAUDE.md", "~/.claude"),
     ),
     "claude-desktop": McpClient(
         title="Claude Desktop",
         documentation="https://modelcontextprotocol.io/docs/develop/connect-local-servers",
-        verified="2026-11-22",
         user=("{app}/Claude/claude_desktop_config.json",),
-        signs=("{app}/Claude",),
+        # since February 2026 it is installed as a package, which reads only a copy of its own
+        user_on_windows=(f"{_CLAUDE_PACKAGE}/claude_desktop_config.json", "{app}/Claude/claude_desktop_config.json"),
+        signs=("{app}/Claude", _CLAUDE_PACKAGE),
     ),
     "cursor": McpClient(
         title="Cursor",
         documentation="https://cursor.com/docs/context/mcp",
-        verified="2026-11-22",
         project=(".cursor/mcp.json",),
         user=("~/.cursor/mcp.json",),
         folder=FOLDER,
@@ -97,7 +95,6 @@ CLIENTS: Mapping[str, McpClient] = {
     "vscode": McpClient(
         title="VS Code",
         documentation="https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
-        verified="2026-11-23",
         project=(".vscode/mcp.json",),
         user=("{app}/Code/User/mcp.json",),
         key="servers",
@@ -108,7 +105,6 @@ CLIENTS: Mapping[str, McpClient] = {
     "zed": McpClient(
         title="Zed",
         documentation="https://zed.dev/docs/ai/mcp",
-        verified="2026-11-22",
         user=("{config}/zed/settings.json",),
         key="context_servers",
         extra={"source": "custom"},  # older versions require it, newer ones ignore it
@@ -118,7 +114,6 @@ CLIENTS: Mapping[str, McpClient] = {
     "codex": McpClient(
         title="Codex",
         documentation="https://developers.openai.com/codex/mcp",
-        verified="2026-11-22",
         project=(".codex/config.toml",),
         user=("~/.codex/config.toml",),
         format="toml",
@@ -130,18 +125,30 @@ CLIENTS: Mapping[str, McpClient] = {
     "gemini-cli": McpClient(
         title="Gemini CLI",
         documentation="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
-        verified="2026-11-22",
         project=(".gemini/settings.json",),
         user=("~/.gemini/settings.json",),
         has_other_settings=True,
         signs=(".gemini", "GEMINI.md", "~/.gemini"),
+    ),
+    "antigravity": McpClient(
+        title="Antigravity",  # the editor and the CLI, which replaces Gemini CLI for personal accounts
+        documentation="https://antigravity.google/docs/mcp",
+        user=("~/.gemini/config/mcp_config.json",),
+        signs=("~/.gemini/config", "~/.gemini/antigravity", "~/.gemini/antigravity-cli", "~/.antigravity"),
+    ),
+    "qwen-code": McpClient(
+        title="Qwen Code",
+        documentation="https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/",
+        project=(".qwen/settings.json",),
+        user=("~/.qwen/settings.json",),
+        has_other_settings=True,
+        signs=(".qwen", "QWEN.md", "~/.qwen"),
     ),
     "opencode": McpClient(
         title="opencode",
         # Version 2 has servers in "mcp.servers". The form that is written here is that of version 1, which version 2
         # also reads: https://opencode.ai/docs/migrate-v1/
         documentation="https://opencode.ai/docs/mcp-servers/",
-        verified="2026-11-23",
         project=("opencode.json", "opencode.jsonc"),
         user=("{xdg}/opencode/opencode.json", "{xdg}/opencode/opencode.jsonc"),
         key="mcp",
@@ -150,24 +157,64 @@ CLIENTS: Mapping[str, McpClient] = {
         has_other_settings=True,
         signs=("opencode.json", "opencode.jsonc", ".opencode", "{xdg}/opencode"),
     ),
+    "kilo": McpClient(
+        title="Kilo Code",
+        documentation="https://kilo.ai/docs/automate/mcp/using-in-kilo-code",
+        project=("kilo.json", "kilo.jsonc", ".kilo/kilo.json", ".kilo/kilo.jsonc"),
+        user=("{xdg}/kilo/kilo.json", "{xdg}/kilo/kilo.jsonc"),
+        key="mcp",
+        arguments="",
+        extra={"type": "local", "enabled": True},
+        has_other_settings=True,
+        signs=("kilo.json", "kilo.jsonc", ".kilo", ".kilocode", "{xdg}/kilo"),
+    ),
+    "amp": McpClient(
+        title="Amp",
+        documentation="https://ampcode.com/manual#mcp",
+        project=(".amp/settings.json",),
+        user=("{xdg}/amp/settings.json",),
+        key="amp.mcpServers",
+        has_other_settings=True,
+        condition="Amp starts a project's server after `amp mcp approve`.",
+        signs=(".amp", "{xdg}/amp"),
+    ),
+    "droid": McpClient(
+        title="Droid",
+        documentation="https://docs.factory.ai/cli/configuration/mcp",
+        project=(".factory/mcp.json",),
+        user=("~/.factory/mcp.json",),
+        extra={"type": "stdio"},
+        signs=(".factory", "~/.factory"),
+    ),
+    "kiro": McpClient(
+        title="Kiro",
+        documentation="https://kiro.dev/docs/mcp/configuration",
+        user=("~/.kiro/settings/mcp.json",),  # some versions start the servers of a project's file in another folder
+        signs=(".kiro", "~/.kiro"),
+    ),
+    "warp": McpClient(
+        title="Warp",
+        documentation="https://docs.warp.dev/agent-platform/capabilities/mcp",
+        user=(
+            "~/.warp/.mcp.json",
+        ),  # the servers of a project's file have to be started by hand after each start of Warp
+        signs=(".warp", "~/.warp"),
+    ),
     "devin": McpClient(
         title="Devin Desktop or CLI",
         documentation="https://docs.devin.ai/cli/extensibility/mcp/configuration",
-        verified="2026-11-23",
         user=("{config}/devin/mcp_config.json",),
         signs=(".devin", "{config}/devin"),
     ),
     "windsurf": McpClient(
         title="Windsurf",  # since June 2026 it is Devin Desktop
         documentation="https://docs.windsurf.com/windsurf/cascade/mcp",
-        verified="2026-11-22",
         user=("~/.codeium/windsurf/mcp_config.json",),
         signs=(".windsurf", ".windsurfrules", "~/.codeium/windsurf"),
     ),
     "cline": McpClient(
         title="Cline",  # the extension of VS Code and the CLI share the first file, older extensions have the second
         documentation="https://docs.cline.bot/mcp/mcp-overview",
-        verified="2026-11-23",
         user=(
             "~/.cline/data/settings/cline_mcp_settings.json",
             f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
@@ -177,7 +224,6 @@ CLIENTS: Mapping[str, McpClient] = {
     "roo-code": McpClient(
         title="Roo Code or Zoo Code",  # Roo Code ended in May 2026; Zoo Code continues it
         documentation="https://docs.roocode.com/features/mcp/using-mcp-in-roo",
-        verified="2026-11-23",
         project=(".roo/mcp.json", ".zoo/mcp.json"),
         user=(
             f"{_GLOBAL_STORAGE}/zoocodeorganization.zoo-code/settings/mcp_settings.json",
@@ -194,28 +240,24 @@ CLIENTS: Mapping[str, McpClient] = {
     "continue": McpClient(
         title="Continue",
         documentation="https://docs.continue.dev/customize/deep-dives/mcp",
-        verified="2026-11-22",
         project=(".continue/mcpServers/mcp.json",),  # it reads this form as well as its own YAML
         signs=(".continue", "~/.continue"),
     ),
     "junie": McpClient(
         title="Junie",
         documentation="https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html",
-        verified="2026-11-22",
         user=("~/.junie/mcp/mcp.json",),  # its file in a project needs absolute paths, so it works on one machine
         signs=(".junie", "~/.junie"),
     ),
     "jetbrains": McpClient(
         title="JetBrains AI Assistant",
         documentation="https://www.jetbrains.com/help/ai-assistant/mcp.html",
-        verified="2026-11-22",
         settings="Settings | Tools | AI Assistant | Model Context Protocol (MCP) | Add, as JSON",
     ),
     "copilot-cli": McpClient(
         title="GitHub Copilot CLI",
         documentation="https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers",
-        verified="2026-11-22",
-        project=(".github/mcp.json",),
+        project=(".mcp.json", ".github/mcp.json"),  # it ignores the second if the first exists
         user=("~/.copilot/mcp-config.json",),
         extra=_COPILOT,
         signs=(".github/mcp.json", "~/.copilot"),
@@ -223,7 +265,6 @@ CLIENTS: Mapping[str, McpClient] = {
     "copilot-agent": McpClient(
         title="GitHub Copilot cloud agent",
         documentation="https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/configure-mcp-servers",
-        verified="2026-11-23",
         settings="the repository's settings on github.com: Copilot, Cloud agent, MCP configuration",
         settings_scope="project",
         starter=("pipx", "run", "anvil-docs"),  # GitHub's machines have pipx
@@ -232,9 +273,8 @@ CLIENTS: Mapping[str, McpClient] = {
     "goose": McpClient(
         title="Goose",
         documentation="https://goose-docs.ai/docs/guides/config-files",
-        verified="2026-11-23",
         user=("{xdg}/goose/config.yaml",),
-        user_on_windows="{config}/Block/goose/config/config.yaml",
+        user_on_windows=("{config}/Block/goose/config/config.yaml",),
         format="yaml",
         key="extensions",
         command="cmd",
@@ -246,7 +286,6 @@ CLIENTS: Mapping[str, McpClient] = {
     "lm-studio": McpClient(
         title="LM Studio",
         documentation="https://lmstudio.ai/docs/app/mcp",
-        verified="2026-11-23",
         user=("~/.lmstudio/mcp.json",),
         signs=("~/.lmstudio",),
     ),

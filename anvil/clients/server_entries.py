@@ -66,12 +66,15 @@ def client_file(client: McpClient, project: Path, scope: Scope | None = None) ->
 
 
 def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
-    """(client's name, file) for each file that exists on this machine. Raises RuntimeError without a home folder."""
+    """(name of the first client that reads it, file) for each file that exists on this machine. Raises RuntimeError
+    without a home folder."""
+    files: dict[Path, tuple[str, ClientFile]] = {}
     for name, client in CLIENTS.items():
         for scope in client.scopes:
             file = client_file(client, project, scope)
             if file.path.is_file():
-                yield name, file
+                files.setdefault(file.path, (name, file))
+    yield from files.values()
 
 
 def present_clients(project: Path) -> list[str]:
@@ -82,7 +85,7 @@ def present_clients(project: Path) -> list[str]:
 def _paths(client: McpClient, scope: Scope) -> Sequence[str]:
     if scope == "project":
         return client.project
-    return (client.user_on_windows,) if client.user_on_windows and sys.platform == "win32" else client.user
+    return client.user_on_windows if client.user_on_windows and sys.platform == "win32" else client.user
 
 
 def located(path: str, project: Path, home: Path, platform: str, environment: Mapping[str, str]) -> Path:

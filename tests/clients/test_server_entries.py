@@ -16,11 +16,13 @@ from anvil.clients.known_clients import CLIENTS, McpClient
 from anvil.clients.server_entries import (
     ClientFile,
     client_file,
+    client_files,
     default_name,
     difference,
     entry,
     located,
     merged,
+    present_clients,
     servers_in,
 )
 from anvil.errors import ConfigError
@@ -202,6 +204,33 @@ def test_a_client_that_moved_its_file_keeps_the_old_one_until_it_has_the_new_one
         assert client_file(CLIENTS["cline"], tmp_path).path == file
 
 
+def test_copilot_gets_the_file_of_claude_code_because_it_ignores_its_own_beside_it(tmp_path: Path) -> None:
+    own = tmp_path / ".github/mcp.json"
+    own.parent.mkdir()
+    own.write_text("{}")
+    assert client_file(CLIENTS["copilot-cli"], tmp_path).path == own
+    (tmp_path / ".mcp.json").write_text("{}")
+    assert client_file(CLIENTS["copilot-cli"], tmp_path).path == tmp_path / ".mcp.json"
+    names = [name for name, file in client_files(tmp_path) if file.is_shared]
+    assert names == ["claude-code"]  # 'anvil doctor' reports the file once
+
+
+def test_claude_desktop_on_windows_reads_the_file_of_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "AppData/Roaming"))
+    package = tmp_path / "AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
+    assert client_file(CLIENTS["claude-desktop"], tmp_path).path.parent == package
+    classic = tmp_path / "AppData/Roaming/Claude/claude_desktop_config.json"
+    classic.parent.mkdir(parents=True)
+    classic.write_text("{}")
+    assert client_file(CLIENTS["claude-desktop"], tmp_path).path == classic
+    assert "claude-desktop" in present_clients(tmp_path)
+
+
 def test_an_entry_stands_beside_the_servers_of_a_second_version_of_opencode(tmp_path: Path) -> None:
     """It reads both forms in one file: https://opencode.ai/docs/migrate-v1/"""
     file = client_file(CLIENTS["opencode"], tmp_path, "project")
@@ -215,7 +244,7 @@ def test_an_entry_stands_beside_the_servers_of_a_second_version_of_opencode(tmp_
 @pytest.mark.parametrize("name", CLIENTS)
 def test_each_client_has_a_file_on_each_system_or_settings(name: str, platform: str, tmp_path: Path) -> None:
     client, project = CLIENTS[name], tmp_path / "project"
-    paths = [*client.project, *client.user, *([client.user_on_windows] if client.user_on_windows else [])]
+    paths = [*client.project, *client.user, *client.user_on_windows]
     assert bool(paths) != bool(client.settings) and bool(client.signs) != bool(client.settings)
     for path in paths:
         file = located(path, project, tmp_path, platform, {"APPDATA": str(tmp_path / "roaming")})
