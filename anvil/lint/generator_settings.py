@@ -56,8 +56,8 @@ _MAKES_NO_PAGES = frozenset(
     include-markdown info kroki link-marker literate-nav llmstxt macros material/group material/info
     material/meta material/offline material/optimize material/privacy material/search material/social
     material/tags material/typeset mermaid2 meta mike minify mkdocstrings offline open-in-new-tab optimize
-    privacy redirects roamlinks search section-index social spellcheck swagger-ui-tag table-reader tags termynal
-    typeset ultralytics wikilinks with-pdf
+    privacy redirects roamlinks same-dir search section-index social spellcheck swagger-ui-tag table-reader tags
+    termynal typeset ultralytics wikilinks with-pdf
     """.split()  # noqa: SIM905 - easier to read than a list of quoted words
 )
 """Plugins of MkDocs that add no pages. Any other plugin may."""
@@ -126,9 +126,17 @@ def _rules_of_others(files: FileTree, folder: str, names: Mapping[str, bool]) ->
 
 
 def _is_hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
-    if not f"{files.docs}/".startswith(f"{join(folder, 'content')}/"):
+    if _content(files, join(folder, "content")) is None:
         return False
     return not _HUGO.isdisjoint(names) or "_default" in (files.names(join(folder, "config")) or ())
+
+
+def _content(files: FileTree, path: str) -> str | None:
+    """The path of a folder with pages in its normal form, ``""`` for the root. None without the documentation in it."""
+    folder = posixpath.normpath(path)
+    if folder == ".":
+        return ""
+    return folder if f"{files.docs}/".startswith(f"{folder}/") else None
 
 
 def _page_counts(pages: Iterable[str]) -> Counter[str]:
@@ -205,8 +213,8 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         return replace(_default_rules(files, "mkdocs"), generates=True)
     main = next((name for name in ("properdocs.yml", "mkdocs.yml", "mkdocs.yaml") if name in loaded), None)
     docs_dirs = {str(config["docs_dir"]) for config in loaded.values() if "docs_dir" in config} or {"docs"}
-    contents = {posixpath.normpath(posixpath.join(folder, docs_dir)) for docs_dir in docs_dirs}
-    content = next((path for path in contents if f"{files.docs}/".startswith(f"{path}/")), None)
+    contents = (_content(files, posixpath.join(folder, docs_dir)) for docs_dir in docs_dirs)
+    content = next((path for path in contents if path is not None), None)
     if content is None:
         return None
     whole = list(loaded.values()) if main is None else _with_parents(loaded, main)
@@ -350,14 +358,14 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
         inner = files.names(site) or {}
         config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)
         source = _JS_COMMENT.sub("", files.read(posixpath.join(site, config)) or "") if config is not None else ""
-        contents = [posixpath.normpath(join(site, path)) for path in _settings(source, "path") if path]
+        contents = [join(site, path) for path in _settings(source, "path") if path]
         others = []
         if config is not None and site == folder:
             contents.append(join(site, "docs"))
             others.append(files.docs)  # such as versioned_docs/version-2.0
-        for content in (*contents, *others):
-            if f"{files.docs}/".startswith(f"{content}/"):
-                is_at_docs = content in contents and "routeBasePath" not in source
+        for path in (*contents, *others):
+            if (content := _content(files, path)) is not None:
+                is_at_docs = path in contents and "routeBasePath" not in source
                 return SiteRules(
                     "docusaurus",
                     "docusaurus",
@@ -386,9 +394,8 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
     if not sources:
         return None
     whole = _JS_COMMENT.sub("", "\n".join(sources))
-    content = posixpath.normpath(join(folder, next(iter(_settings(whole, "srcDir")), ".")))
-    content = "" if content == "." else content
-    if content and not f"{files.docs}/".startswith(f"{content}/"):
+    content = _content(files, join(folder, next(iter(_settings(whole, "srcDir")), ".")))
+    if content is None:
         return None
     return SiteRules(
         "vitepress",
@@ -423,8 +430,8 @@ def _mdbook(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         config = data_formats.read_toml(text or "")
     except ValueError:
         return None
-    content = posixpath.normpath(join(folder, str(data_formats.value_at(config, "book", "src") or "src")))
-    if text is None or not f"{files.docs}/".startswith(f"{content}/"):
+    content = _content(files, join(folder, str(data_formats.value_at(config, "book", "src") or "src")))
+    if text is None or content is None:
         return None
     redirects = data_formats.value_at(config, "output", "html", "redirect")
     old = {str(path).strip("/"): str(new) for path, new in redirects.items()} if isinstance(redirects, dict) else {}

@@ -583,6 +583,14 @@ def test_a_site_that_has_most_pages_is_found_inside_the_folder(tmp_path: Path) -
     assert (report.generator, report.notes) == ("unknown", ())
 
 
+def test_a_site_may_be_made_of_the_whole_repository(tmp_path: Path) -> None:
+    config = "docs_dir: .\nplugins: [same-dir]\nnav: [README.md, docs/a.md, docs/*]\n"
+    pages = {"a.md": "[above](../README.md) [gone](gone.md)", "b.md": ""}
+    report = linted(tmp_path, pages, "broken-link", "orphan-page", others={"mkdocs.yml": config, "README.md": ""})
+    assert report.generator == "mkdocs"
+    assert messages(report) == ["a.md:1 Broken link 'gone.md': there is no file gone.md."]
+
+
 def test_anchors_of_a_site_that_has_some_pages_are_known_outside_it(tmp_path: Path) -> None:
     pages = {"a.md": "", "b.md": "", "c.md": "", "site/config.md": "# `private.version`\n"}
     pages["site/guide.md"] = "[option](config.md#private-version) [gone](config.md#gone)\n"
