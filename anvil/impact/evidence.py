@@ -19,6 +19,7 @@ from anvil.impact.names import ChangedNames, How, Name, name_words, public_kind
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, is_parallel
 from anvil.results import Hit
+from anvil.search import page_variants
 from anvil.text import query as lexicon
 from anvil.values import Section
 from anvil.wording import shown
@@ -60,13 +61,16 @@ class SectionLine(NamedTuple):
 
 
 class IndexedPages:
-    """The pages of an index file or of its copy in memory. ``passages``: number of passages. ``titles``: by path."""
+    """The pages of an index file or of its copy in memory. ``passages``: number of passages. ``titles``: by path.
+    ``untranslated``: path -> path without a language, which all translations of the page have."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.passages = reader.counts()["chunks"]
         self._documents = {document.file_path: document for document in reader.documents()}
         self.titles = {path: document.title for path, document in self._documents.items()}
+        translated = page_variants.translations((document.id, path) for path, document in self._documents.items())
+        self.untranslated = {path: translated.get(document.id, path) for path, document in self._documents.items()}
         self._passages: dict[int, StoredChunk] = {}
         self._sections: dict[int, tuple[Section, ...]] = {}
         self._starts: dict[int, list[int]] = {}

@@ -122,6 +122,14 @@ def findings(
         confidence = any_page * logistic(log_odds(features(by_page[path]), len(docs.titles)))
         ranked += _page_findings(path, by_page[path], confidence, docs, edited.get(path))
     ranked.sort(key=lambda finding: (-finding.confidence, finding.path, finding.line or 0, finding.heading_path))
+    # Of the translations of a page, those that the change edits are named, else the best one. Translators follow it.
+    named = {docs.untranslated.get(path, path): path for path in edited}
+    ranked = [
+        finding
+        for finding in ranked
+        if finding.path in edited
+        or named.setdefault(docs.untranslated.get(finding.path, finding.path), finding.path) == finding.path
+    ]
     done = [finding for finding in ranked if finding.heading_path in edited.get(finding.path, ())]
     open_findings = [finding for finding in ranked if finding.heading_path not in edited.get(finding.path, ())]
     return tuple(open_findings[:MAX_FINDINGS]), tuple(done[:MAX_FINDINGS])

@@ -196,6 +196,22 @@ def test_a_section_that_the_change_edits_is_done(root: Path) -> None:
     assert "Limits > Size" not in [finding.heading_path for finding in impact.findings]
 
 
+def test_of_translations_only_the_best_or_the_edited_page_is_named(root: Path) -> None:
+    for language in ("en", "ja", "pt-BR"):
+        for name, text in (("limits", "The size is that of `--max-bytes`.\n"), ("a", "A\n"), ("b", "B\n")):
+            write(root / f"docs/{language}/{name}.md", f"# {name} {language}\n\n{text}")
+    code = {"app/cli.py": ("default=100", 'default=100)\n@click.option("--max-bytes"')}
+    edited(root, code)
+    commit(root, "second", at=1_700_000_100)
+    change = {"app/cli.py": ("--max-bytes", "--max-chars")}
+    impact = assessed(root, edited(root, change))
+    assert len([finding for finding in impact.findings if finding.path.endswith("/limits.md")]) == 1
+    run(root, "checkout", "app")
+    impact = assessed(root, edited(root, change | {"docs/ja/limits.md": ("--max-bytes", "--max-chars")}))
+    assert [finding.path for finding in impact.done] == ["ja/limits.md"]
+    assert not [finding for finding in impact.findings if finding.path.endswith("/limits.md")]
+
+
 def test_additions_that_no_page_has(root: Path) -> None:
     diff = edited(
         root,
