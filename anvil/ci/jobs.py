@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from anvil.build.report import BuildReport, ProgressLines
 from anvil.ci import previous_indexes, pull_request_comment, runners, summary
-from anvil.ci.runners import FETCH_HISTORY, MAX_ANNOTATIONS, Note, Runner, checkout_path
+from anvil.ci.runners import MAX_ANNOTATIONS, Note, Runner, checkout_path
 from anvil.cli.output import relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
@@ -173,13 +173,8 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     with _open(options, runner) as opened:
         suite = opened.test_suite(None if options.tests in (None, "true") else options.tests)
         branch = runners.base_branch()
-        base = runners.base_commit(opened) if branch else None
+        base = runners.base_commit(opened, runner) if branch else None
         report = opened.test(suite, base)
-        if branch and base is None:
-            runner.annotate(
-                "warning",
-                f"The questions are not compared with {branch}: this checkout lacks its commits. {FETCH_HISTORY}",
-            )
         for sentence in report.notes:
             runner.annotate("warning", sentence)
         runner.show(runners.question_notes(report, opened), MAX_ANNOTATIONS)
@@ -222,15 +217,9 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     with _open(replace(options, build_first=False), runner) as opened:  # without an index, keywords are enough
         base, branch = options.base, runners.base_branch()
         if base is None and branch is not None:
-            base = runners.base_commit(opened)
-        if base is None and branch is None:
-            runner.line("There is no pull request to examine. Name a commit with --base.")
+            base = runners.base_commit(opened, runner)
         elif base is None:
-            runner.annotate(
-                "warning",
-                "What the change means for the documentation is not examined: this checkout lacks the commits of "
-                f"{branch}. {FETCH_HISTORY}",
-            )
+            runner.line("There is no pull request to examine. Name a commit with --base.")
         if base is None:
             return True, {"impact": "0"}
         diff = change.from_git(opened.folder or Path.cwd(), base, False)

@@ -41,8 +41,6 @@ MAX_SUMMARY_BYTES = 1024 * 1024
 """GitHub's limit for the summary of a step. It does not show a larger summary."""
 MAX_ANNOTATIONS = 10
 """Annotations of one level that GitHub shows for a step."""
-FETCH_HISTORY = 'Fetch the history: "fetch-depth: 0" for actions/checkout, or GIT_DEPTH: "0" at GitLab.'
-"""The advice if a job lacks the commits of the branch that it is compared with."""
 _CUT = "\n\n*The rest is left out: a summary can have 1 MiB.*\n"
 _END_OF_FOLD = "\n\n</details>"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
@@ -88,13 +86,21 @@ def base_revisions() -> list[str]:
     return [*([commit] if commit else []), f"origin/{base_branch()}"]
 
 
-def base_commit(opened: Anvil) -> str | None:
-    """The commit that a pull request is compared with; None if this checkout lacks it."""
-    for revision in base_revisions():
-        with suppress(AnvilError):
-            repository = Repository.discover(opened.folder or Path.cwd())
-            if repository is not None:
-                return repository.resolve(revision)
+def base_commit(opened: Anvil, runner: Runner) -> str | None:
+    """The commit that a pull request is compared with; None, with a warning, if this checkout does not have it."""
+    reason = (
+        'this checkout lacks its commits. Fetch the history: "fetch-depth: 0" for actions/checkout, or GIT_DEPTH: "0" '
+        "at GitLab."
+    )
+    try:
+        repository = Repository.discover(opened.folder or Path.cwd())
+        if repository is not None:
+            for revision in base_revisions():
+                with suppress(AnvilError):
+                    return repository.resolve(revision)
+    except AnvilError as error:  # such as a repository of another user
+        reason = str(error)
+    runner.annotate("warning", f"This change is not compared with {base_branch()}: {reason}")
     return None
 
 

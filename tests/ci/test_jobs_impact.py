@@ -1,6 +1,7 @@
 """``anvil ci impact``: what the action runs in a pull request."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,16 @@ def test_it_is_quiet_when_nothing_is_likely(root: Path, tmp_path: Path) -> None:
 def test_without_the_base_a_warning_says_so(root: Path) -> None:
     run(root, "update-ref", "-d", "refs/remotes/origin/main")
     done = program("ci", "impact", cwd=root)
-    assert "::warning title=Anvil::What the change means" in done.stdout and "fetch-depth: 0" in done.stdout
+    assert "::warning title=Anvil::This change is not compared with main" in done.stdout
+    assert "fetch-depth: 0" in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_a_checkout_of_another_user_gets_a_warning_that_says_so(root: Path) -> None:
+    for path in (root, root / ".git"):
+        os.chown(path, 12345, 12345)
+    done = program("ci", "impact", cwd=root)
+    assert done.returncode == 0 and "safe.directory" in done.stdout and "fetch-depth" not in done.stdout
 
 
 def test_elsewhere_a_base_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
