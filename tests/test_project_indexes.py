@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from os import utime
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import anvil
 from tests.conftest import PAGES, write
+from tests.support import html_sites
 from tests.support.repositories import commit, isolated, run
 
 NIGHT = "guides/alerts.md"
@@ -165,3 +167,18 @@ def test_status_never_fails_because_git_does(repository: Path, damage: str) -> N
         status = found.get_status()
         assert status.index.total_pages == 4
         assert found.search("silence at night").results[0].metadata.file_path == NIGHT
+
+
+def test_the_index_of_a_site_has_a_manifest_of_its_own_bytes(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    manifest = site / "anvil/index.json"
+    for repeated in (False, True):
+        if repeated:
+            manifest.unlink()
+        with anvil.open(site=site, provider="none") as opened:
+            assert (opened.index().outcome == "unchanged") is repeated
+        digest = json.loads(manifest.read_text())["digest"]
+    (site / "api/index.html").write_text(html_sites.page("API", "<p>Unloads a ship.</p>", address="api/"))
+    with anvil.open(site=site, provider="none") as opened:
+        opened.index()
+    assert json.loads(manifest.read_text())["digest"] != digest

@@ -222,7 +222,8 @@ def test_without_a_name_the_project_s_own_docs_are_opened(project: Path) -> None
     with anvil.open(provider="none") as only:
         assert only.docs_root is None and "180" in only.search("sourdough").results[0].content
     (project / "anvil.toml").write_text('[collections.x]\nindex = "a.db"\n[collections.y]\nindex = "b.db"\n')
-    with pytest.raises(ConfigError, match="None of the 2 collections is a folder of this project"):
+    message = r"None of the 2 collections is a folder of this project.* with docs\. To search these, open them with "
+    with pytest.raises(ConfigError, match=message):
         anvil.open()
 
 

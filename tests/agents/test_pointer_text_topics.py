@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from anvil.agents.pointer_text import topics
+from anvil.agents.pointer_text import cut_between_words, topics
 
 
 def test_the_pages_at_the_top_come_first_and_indexes_before_others() -> None:
@@ -25,6 +25,12 @@ def test_the_pages_at_the_top_come_first_and_indexes_before_others() -> None:
 
 def test_there_is_nothing_to_say_of_nothing() -> None:
     assert topics([]) == "" and topics([("a.md", "\u200b")]) == ""
+
+
+def test_a_text_is_cut_to_so_many_characters_with_the_mark() -> None:
+    assert cut_between_words("x" * 20, 20) == "x" * 20
+    assert cut_between_words("x" * 21, 20) == "x" * 19 + "…"
+    assert cut_between_words("one two three, four five", 16) == "one two three…"
 
 
 def test_a_title_cannot_leave_its_quotes() -> None:

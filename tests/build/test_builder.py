@@ -21,14 +21,14 @@ from anvil.build import builder, shards
 from anvil.build.report import BuildReport
 from anvil.documents import document_source
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
+from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector, create_provider
 from anvil.errors import ArtifactRejected, BuildError, FormatTooNew, SourceError
 from anvil.index_file import connection as connections
 from anvil.index_file import publish, table_rows, verify
 from anvil.index_file.manifests import SETTINGS
 from anvil.library import library_file
 from anvil.requests import BuildRequest
-from anvil.settings.schema import ChunkingOptions, Config, SourceOptions
+from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings, SourceOptions
 from anvil.values import Document, Skipped
 from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
@@ -383,6 +383,10 @@ def test_files_without_text_are_named_and_stay_out(docs: Path, tmp_path: Path, k
     assert report.pages == 6
     again = make(docs, tmp_path / "i.db", keywords)
     assert again.outcome == "unchanged" and again.skipped == report.skipped
+    for name in ("install.md", "all.md"):  # a page that changed, and one that is new: they are named by path
+        (docs / name).write_bytes(b"# A\0B")
+    named = [s.path for s in make(docs, tmp_path / "i.db", keywords).skipped if s.path in ("install.md", "all.md")]
+    assert named == ["all.md", "install.md"]
 
 
 def test_a_page_of_too_many_chunks_is_named_and_stays_out(
@@ -400,6 +404,32 @@ def test_a_page_of_too_many_chunks_is_named_and_stays_out(
         assert opened.search("quokka").results and not opened.search("axolotl").results
         write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 17, "long.md": "# Same\n\nThe axolotl.\n"})
         assert opened.search("axolotl").results and not opened.search("quokka").results
+
+
+@pytest.mark.usefixtures("isolated")
+def test_a_commit_without_a_change_of_pages_builds_nothing(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider
+) -> None:
+    run(docs.parent, "init", "-q", "-b", "main")
+    commit(docs.parent, "first", at=1_700_000_000)
+    assert make(docs, tmp_path / "i.db", keywords).outcome == "built"
+    write(docs.parent, {"other.txt": "x"})
+    commit(docs.parent, "second", at=1_700_000_100)
+    assert make(docs, tmp_path / "i.db", keywords).outcome == "unchanged"
+
+
+def test_the_number_of_pages_is_remarked_on_when_it_changes(docs: Path, tmp_path: Path) -> None:
+    def remarks() -> tuple[str, ...]:
+        tree = WorkingTree(docs, SourceOptions())
+        about_pages = "{} pages".format
+        provider = create_provider("none", EmbeddingSettings())
+        return builder.build(tree, tmp_path / "i.db", provider, ChunkingOptions(), about_pages=about_pages).reasons
+
+    assert remarks() == ("4 pages",)
+    write(docs, {"install.md": "# Other\n"})
+    assert remarks() == ()
+    (docs / "install.md").unlink()
+    assert remarks() == ("3 pages",)
 
 
 def test_a_repository_that_cannot_be_read_is_named_in_each_report(

@@ -136,6 +136,10 @@ def test_over_the_limit_nothing_is_written_and_the_largest_are_named(project: Pa
     report = json.loads(program("bundle", "out", "--max-size", "100", "--json", cwd=project, code=1).stdout)
     assert any("--exclude 'docs/api/large.md'" in line for line in report["too_large"])
     program("bundle", "out", "--max-size", "2kB", "--exclude", "docs/api/**", cwd=project)
+    write(project / "docs", {f"{number:02}.md": "# N\n" + "words " * 10 * number for number in range(15)})
+    report = json.loads(program("bundle", "other", "--max-size", "100", "--json", cwd=project, code=1).stdout)
+    named = [line.split("'")[1] for line in report["too_large"] if "--exclude" in line]
+    assert named == ["docs/api/**", "docs/api/large.md", *(f"docs/{number:02}.md" for number in range(14, 5, -1))]
     assert "is not a size" in complaint("bundle", "out", "--max-size", "much", cwd=project)
 
 
@@ -144,6 +148,12 @@ def test_what_is_in_the_way_is_named(project: Path) -> None:
     done = program("bundle", "out", cwd=project, code=1)
     assert "out/AGENTS.md is kept as it is: somebody else put it there." in done.stderr
     assert "(2 files written, 0 unchanged)" in done.stdout
+    assert program("bundle", "out", "--json", cwd=project, code=1)
+    pages = {f"{number:02}.md": "# N\n" for number in range(12)}
+    write(project / "docs", pages)
+    write(project / "out/docs", pages)
+    done = program("bundle", "out", cwd=project, code=1)
+    assert done.stderr.count("is kept as it is") == 10 and "3 more files are kept as they are." in done.stderr
     for out in (".", "docs", "docs/package"):
         assert "among the documentation" in complaint("bundle", out, cwd=project)
 

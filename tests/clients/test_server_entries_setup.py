@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from anvil.clients.server_entries import install_links
+from tests.support.in_process import complaint, program
 
 WORDS = ["uvx", "anvil-docs", "serve", "--index", "https://docs.example.org/?a=1&b=é"]
 
@@ -29,3 +31,10 @@ def test_each_program_gets_the_command_back() -> None:
 
 def test_links_are_links_in_markdown() -> None:
     assert not any(set(link) & set(" ()<>\"'\n") for link in install_links("a (b)", WORDS).values())
+
+
+def test_without_documentation_a_client_is_not_set_up(tmp_path: Path) -> None:
+    assert "There is no folder docs" in complaint("init", "--client", "cursor", cwd=tmp_path)
+    program("init", "--client", "cursor", "--index", "https://docs.example.org/index.db", cwd=tmp_path)
+    message = complaint("init", "--client", "cursor", "--docs", "x", "--index", "https://a.example/i.db", cwd=tmp_path)
+    assert "There is no folder x" in message

@@ -198,6 +198,9 @@ def test_search_by_words(root: Path) -> None:
         for each in found:
             lines = FILES[each.artifactPath].splitlines()
             assert each.content.splitlines()[0] == lines[each.startLine - 1]
+        write(root, {"architecture/short.md": "# Short\n\n## One\n\nA line.\n\n## Two\n\nThe capstan.\n"})
+        (short,) = context.search("capstan", 1)  # short sections are one chunk
+        assert (short.content.splitlines()[0], short.startLine, short.heading) == ("## One", 3, "Short > Two")
         again = {each.chunkId for each in found}
         write(root, {"architecture/zebra.md": "# Zebra\n\nOf the gangway.\n"})
         assert again < {each.chunkId for each in context.search("gangway", 20)}  # ids stay

@@ -67,3 +67,8 @@ def test_what_is_not_read_is_said() -> None:
         "1 notebook file",
         "2 reStructuredText files",
     ]
+
+
+def test_forty_configurations_are_read() -> None:
+    files = [f"{number:02}/mkdocs.yml" for number in range(45)]
+    assert repository_docs.configurations(files) == files[:40]

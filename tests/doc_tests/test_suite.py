@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from anvil.doc_tests import suite
 from anvil.doc_tests.values import Expectation
 from anvil.errors import ConfigError
+from anvil.values import Section
 
 GOOD = """\
 # what users ask
@@ -135,6 +136,27 @@ def test_answers_are_added_to_any_layout(ending: str) -> None:
     assert written.count("\n") == written.count(ending)
 
 
+def test_headings_that_are_questions() -> None:
+    def section(level: int, title: str) -> Section:
+        return Section(0, title, level, title, "", 0, 0, None, None)
+
+    def found(path: str, title: str, *sections: Section) -> list[str]:
+        return [text for text, _ in suite.questions_in(path, title, sections)]
+
+    asked = "How do I start it?"
+    assert found("a.md", "A", section(0, asked), section(1, asked), section(2, "Why?"), section(2, "A part of it")) == [
+        asked
+    ]
+    in_faq = [section(1, "Frequently asked"), section(2, "The lamp is dark"), section(1, "The end of it")]
+    assert found("a.md", "A", *in_faq) == ["The lamp is dark"]
+    assert found("faq.md", "A", *in_faq) == ["The lamp is dark"]
+
+
 def test_an_inline_list_is_left_alone() -> None:
+    (question,) = suite.parse('question = [{ask = "a"}]').questions
+    assert (question.ask, question.line) == ("a", 0)
+    text = 'question = [{ask = "a"}]\n[suite]\nmin_hit = 2.0\n'
+    with pytest.raises(ConfigError, match="min_hit"):
+        suite.parse(text)
     with pytest.raises(ConfigError, match="Write each question under a line"):
         suite.add_answers('question = [{ask = "a"}]', {0: "a.md"}, "t")

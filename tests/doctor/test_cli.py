@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -20,8 +21,9 @@ import anvil
 from anvil.clients import server_entries
 from anvil.clients.known_clients import CLIENTS
 from anvil.clients.server_entries import client_file, default_name
-from anvil.doctor import cli
+from anvil.doctor import cli, project_parts
 from anvil.doctor.examination import ExaminedProject, Finding, Verdict, examined_project
+from anvil.embedding import local
 from anvil.embedding.provider import PROVIDERS, NoProvider
 from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
@@ -352,6 +354,20 @@ def test_the_scripts_that_the_model_reads(project: Path) -> None:
     )
 
 
+def test_a_model_of_ones_own_need_not_be_the_bundled_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "model_digest", lambda *_: "another")
+    assert "their digest differs" in finding("model", provider="local").text
+    write(project, {"anvil.toml": f"[embedding]\nmodel = {json.dumps(str(local.BUNDLED))}\n"})
+    assert finding("model").verdict == "ok"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_a_folder_that_may_not_be_written_has_a_command(tmp_path: Path) -> None:
+    for number in (errno.EACCES, errno.EPERM):
+        assert project_parts._permit(tmp_path, number) == f"chmod u+rwx {tmp_path}"
+    assert project_parts._permit(tmp_path, errno.ENOSPC) is None
+
+
 def test_pages_that_cannot_be_read(project: Path) -> None:
     (project / "docs/latin.md").write_bytes("# Größe\n".encode("latin-1"))
     assert finding("documents").verdict == "note" and "latin.md (not UTF-8" in finding("documents").text
@@ -494,7 +510,7 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     healed("pre-commit", "wrong", "pre-commit is not set up")
     write(project, {".pre-commit-config.yaml": "repos: [{repo: x, hooks: [{id: anvil-impact}]}]"})
     assert finding("pre-commit").text == "Each commit runs anvil-impact."
-    (project / ".git/hooks/pre-commit").unlink()
+    (project / ".git/hooks/pre-commit").write_text("#!/bin/sh\nmake check\n")
     (alone,) = findings("pre-commit")
     assert alone.text.endswith("has anvil-impact, but pre-commit is not set up in this clone.")
     write(project, {".pre-commit-config.yaml": "repos: ["})

@@ -28,6 +28,8 @@ def test_a_folder_with_many_more_pages_is_named(tmp_path: Path) -> None:
     note = "book has 10 Markdown files, docs has 5. If it is the documentation, name it with --docs book."
     assert larger_folder_note(tmp_path / "docs") == note
     assert program("init", "--yes", cwd=tmp_path).stderr == f"anvil: {note}\n"
+    write(tmp_path, {f"manual/{n}.md": "" for n in range(10)})
+    assert larger_folder_note(tmp_path / "docs") == note  # of two with as many pages the first by name
     write(tmp_path, {"docs/5.md": ""})
     assert larger_folder_note(tmp_path / "docs") is None
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from anvil.dependencies import remote_repository
-from anvil.errors import FetchError, Unreachable
-from anvil.http.allowed_servers import DependencyPolicy
+from anvil.errors import ConfigError, FetchError, Unreachable
+from anvil.http.allowed_servers import DependencyPolicy, DocumentPolicy
 from anvil.http.client import HttpClient, Limits
 from tests.support.index_server import Answer, Server, serving
 
@@ -54,6 +54,9 @@ def test_a_host_that_the_user_named_may_be_anywhere() -> None:
     with pytest.raises(FetchError):
         DependencyPolicy(["corp.example:8443"]).resolve("corp.example", 443, 5)
     assert DependencyPolicy(allow_private=True).resolve("corp.example", 443, 5) is None
+    DependencyPolicy(["127.0.0.1:8443"]).check("https://127.0.0.1:8443/")
+    with pytest.raises(FetchError):
+        DependencyPolicy(["127.0.0.1:8443"]).check("https://127.0.0.1/")
 
 
 def test_a_proxy_judges_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +70,11 @@ def test_a_proxy_judges_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_addresses_that_are_not_asked(url: str) -> None:
     with pytest.raises(FetchError):
         DependencyPolicy().check(url)
+
+
+def test_the_address_of_a_document_is_shown_without_its_query() -> None:
+    with pytest.raises(ConfigError, match=r"^https://site\.example:0/a is not an http or https URL"):
+        DocumentPolicy(lambda address: True).check("https://site.example:0/a?token=secret")
 
 
 def test_redirects_are_judged_too() -> None:

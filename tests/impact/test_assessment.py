@@ -328,3 +328,18 @@ def test_a_flag_that_nearly_every_passage_has_is_documented(root: Path) -> None:
         write(root / f"docs/many/{number}.md", f"# Many {number}\n\n{sections}")
     diff = edited(root, {"app/cli.py": ("def upload", '@click.option("--verbose")\ndef upload')})
     assert assessed(root, diff).undocumented == ()
+
+
+def test_a_finding_has_four_reasons_at_most(root: Path) -> None:
+    flags = [f"--part-{name}" for name in ("one", "two", "three", "four", "five", "six")]
+    write(root / "docs/parts.md", f"# Parts\n\nThe flags {', '.join(f'`{flag}`' for flag in flags)} are known.\n")
+    write(root / "app/parts.py", "".join(f'click.option("{flag}")\n' for flag in flags))
+    commit(root, "parts", at=1_700_000_001)
+    diff = edited(root, {"app/parts.py": ("--part-", "--piece-")})
+    assert [len(each.reasons) for each in assessed(root, diff).findings if each.path == "parts.md"] == [4]
+
+
+def test_ten_sections_at_most_are_evidence_of_a_title(root: Path) -> None:
+    diff = edited(root, {"app/worktrees.py": ("A = 1", "A = 2")})
+    found = assessed(root, diff, "some words about nothing much").evidence
+    assert len([each for each in found if each.feature == "title search"]) == 10

@@ -234,6 +234,12 @@ def test_an_encoding_that_nothing_names_is_guessed_and_a_note_says_so(
     assert text.split(".")[0].strip() in part.text and name in part.note
 
 
+@pytest.mark.parametrize("text", ["Füße\n", "naïve café\n", "“Quoted” text…\n"])
+def test_a_text_with_a_few_accents_is_not_guessed_at(text: str) -> None:
+    read, note = decoded(text.encode("cp1252"))
+    assert read == text and "code page 1252" in note
+
+
 def test_without_the_extra_an_encoding_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
     text, note = decoded("Это русское руководство".encode("cp1251"))

@@ -452,6 +452,7 @@ def test_listing_far_down_is_quick(library: Library) -> None:
     found = library.list_documents("x", 20, 49_980)
     assert time.thread_time() - started < 1
     assert [each.source for each in found.documents] == [f"d{n:06d}" for n in range(49_981, 50_001)]
+    assert library.list_documents("x", 1001).count == 1000
     plan = library_plan(library, "SELECT id FROM documents WHERE library = 'x' ORDER BY library, file_path LIMIT 20")
     assert "documents_path" in plan and "TEMP B-TREE" not in plan
 

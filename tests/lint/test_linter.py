@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.documents.working_tree import WorkingTree
 from anvil.errors import ConfigError, SourceError
 from anvil.lint.linted_page import LintPage
 from anvil.lint.linter import LintReport
 from anvil.lint.settings import LintLevels, LintOptions
-from anvil.settings.schema import Config, SiteOptions, Slugs
+from anvil.settings.schema import Config, SiteOptions, Slugs, SourceOptions
 from tests.support.repositories import commit, isolated, root, run, write
 
 __all__ = ["isolated", "root"]
@@ -765,6 +766,33 @@ def test_documentation_in_another_format_is_no_reason_to_say_only_that_nothing_w
     texts = {f"{name}.rst": "Title\n=====\n" for name in "abc"} | {"readme.md": "# R\n"}
     report = linted(tmp_path, texts, others={"docs/conf.py": ""})
     assert report.pages == 1 and "3 reStructuredText files in the documentation folder are not read" in report.notes[-1]
+    with anvil.open(tmp_path / "docs") as opened:  # a part of the pages says nothing about the other files
+        notes = opened.lint(source=WorkingTree(tmp_path / "docs", SourceOptions())).notes
+    assert not any("are not read" in note for note in notes)
+
+
+def test_three_sections_that_say_the_same_are_named(tmp_path: Path) -> None:
+    page = f"# A\n\n{'word ' * 30}\n"
+    report = linted(tmp_path, {f"{name}.md": page for name in "abcde"}, "near-duplicate")
+    expected = "a.md:1 'A' says the same as 'A' at b.md:1, 'A' at c.md:1, 'A' at d.md:1 and 1 more section."
+    assert messages(report)[0] == expected
+
+
+def test_links_of_50_files_around_the_documentation_are_read(tmp_path: Path) -> None:
+    pages = {"index.md": "# Start\n", "a.md": "# A\n", "b.md": "# B\n"}
+    around = {f"{number:02}.md": "# N\n" for number in range(52)}
+    around |= {"49.md": "[a](docs/a.md)\n", "50.md": "[b](docs/b.md)\n"}
+    assert places(linted(tmp_path, pages, "orphan-page", others=around)) == ["b.md:1"]
+
+
+def test_github_shows_the_readme_of_a_folder_and_no_other_file_in_place_of_its_list(tmp_path: Path) -> None:
+    pages = {
+        "index.md": "# Start\n\n[more](more/) [rest](rest/)\n",
+        "more/readme-first.md": "# F\n",
+        "more/x.md": "# X\n",
+    }
+    pages |= {"rest/readme.md": "# R\n", "rest/y.md": "# Y\n"}
+    assert places(linted(tmp_path, pages, "orphan-page")) == ["rest/y.md:1"]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,13 @@ def test_nobody_at_the_port_is_a_sentence_and_soon(tmp_path: Path) -> None:
         assert time.monotonic() - began < 15
 
 
+def test_120_characters_of_an_error_are_shown(tmp_path: Path) -> None:
+    error = client("milvus://127.0.0.1:1/docs", tmp_path)._translate(RuntimeError("connection refused " + "x" * 500))
+    assert str(error).startswith(
+        f"Milvus does not respond for milvus://127.0.0.1:1/docs (connection refused {'x' * 101})."
+    )
+
+
 def test_who_listens_and_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(milvus_client, "CONNECT_TIMEOUT_S", 0.5)
     with socket.socket() as silent:

@@ -64,3 +64,7 @@ def test_a_filter_is_made_of_numbers() -> None:
     assert milvus_collections.within([1], [2]) == "document in [1] and document not in [2]"
     with pytest.raises(ValueError):
         milvus_collections.within(["1] or id > 0 or document in [1"], ())  # type: ignore[list-item]
+
+
+def test_a_search_keeps_twice_as_many_candidates_as_it_returns_and_128_at_least() -> None:
+    assert [milvus_collections.nearest_params(limit)["params"]["ef"] for limit in (10, 200)] == [128, 400]

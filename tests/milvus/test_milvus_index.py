@@ -248,6 +248,7 @@ def test_the_api_answers_from_milvus_alone(
         assert opened.get_page("install.md").title == "Installing"
         assert opened.get_section("guides/alerts.md", "Alerts > E-mail").content.startswith("## E-mail")
         assert len(opened.list_pages().pages) == 11 and len(opened.list_pages("guides").pages) >= 2
+        assert [page.file_path for page in opened.list_pages("install.md").pages] == ["install.md"]
         status = opened.get_status()
         assert status.index.artifact is not None
         assert status.index.db_path == status.index.artifact.origin == opened.origin
