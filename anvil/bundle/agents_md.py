@@ -47,8 +47,8 @@ def text(project: BundledProject, pages: Sequence[str], site: str | None, has_in
         f"- Search words: `grep -rniE 'word|other' {PAGES}/`\n",
         f"- Search headings: `grep -rniE '^#+ .*word' {PAGES}/`\n",
         f"- List all titles: `grep -rm1 '^title: ' {PAGES}/`\n",
-        "- Links between pages are paths of files. `url` at the top of a page is its address on the web. Images "
-        "are not here: they lead to the site.\n",
+        "- Links between pages are paths of files. A `url` at the top of a page is its address on the web. Images "
+        "are not in this folder.\n",
     ]
     if has_index:
         lines.append(f"- Ask, with Anvil (`pip install anvil-docs`): `anvil search --index {INDEX} 'question'`\n")

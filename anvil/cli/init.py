@@ -22,7 +22,7 @@ from anvil.git.ignore_rules import literal
 from anvil.settings import index_url
 from anvil.settings.configuration import CONFIG_NAME, configure, index_file, load_config, nearest_config
 from anvil.settings.schema import INDEX_FOLDER, Config, SourceOptions
-from anvil.system import safe_files
+from anvil.system import installation, safe_files
 
 clients = registry.part("MCP clients")
 
@@ -162,8 +162,8 @@ def _put_into_git(index: Path, root: Path, is_committed: bool) -> None:
     _set_line(root / ".gitattributes", f"{name.replace(' ', '[[:space:]]')} binary", present=is_committed)
     _set_line(root / ".gitignore", ignored, present=not is_committed)
     if is_committed:
-        added = output.relative(index.parent if ignore_file else index)
-        output.say(f"Next: {build}git add {added}, then anvil git install.")
+        add = installation.line(["git", "add", output.relative(index.parent if ignore_file else index)])
+        output.say(f"Next: {build}{add}, then anvil git install.")
     else:
         output.say(f"Next: {build}anvil search.")
 

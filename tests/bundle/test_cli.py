@@ -79,6 +79,7 @@ def test_images_of_a_site_without_an_address_stay_their_alternative_texts(tmp_pa
     assert "2 images are not copied, and nothing says where the site is" in done.stderr
     text = (tmp_path / "out/docs/index.md").read_text(encoding="utf-8")
     assert text.endswith("# Beacon\n\nA lamp shines.\n")
+    assert "lead to the site" not in (tmp_path / "out/AGENTS.md").read_text(encoding="utf-8")
 
 
 def test_the_same_commit_gives_the_same_bytes_and_times_are_those_of_commits(tmp_path: Path) -> None:

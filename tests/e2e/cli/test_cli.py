@@ -760,7 +760,8 @@ def test_init_names_an_index_for_git_whatever_its_folder_is_called(isolated: Non
     folder, index = "#1 My [old] notes", "#1 My [old] notes/.anvil/index.db"
     write(tmp_path, {f"{folder}/a.md": "# A\n"})
     run(tmp_path, "init", "-q")
-    in_process.program("init", "--docs", folder, "--commit-index", cwd=tmp_path)
+    told = in_process.program("init", "--docs", folder, "--commit-index", cwd=tmp_path).stdout
+    assert "git add '#1 My [old] notes/.anvil', then" in told
     assert "binary: set" in run(tmp_path, "check-attr", "binary", index)
     in_process.program("init", "--no-commit-index", cwd=tmp_path)
     assert "binary: set" not in run(tmp_path, "check-attr", "binary", index)
