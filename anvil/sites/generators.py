@@ -163,9 +163,9 @@ GENERATORS = (
         "rdoc",
         markup="link[href*='rdoc.css'], link[href*='aliki.css']",
         ignore=".method-source-code, .method-controls, .method-click-advice",
-        entries=".method-detail > .method-header",
+        entries=".method-detail > [class^=method-head]",
     ),
-    Generator("yard", markup="a#class_list_link", ignore=".summary_toggle, .inheritanceTree, .source_code"),
+    Generator("yard", markup="a#class_list_link", ignore="[class$=summary_toggle], .inheritanceTree, .source_code"),
     Generator("asciidoctor", meta="asciidoc", content=("#header, #content, #footnotes",), ignore="#header > .details"),
     Generator(
         "scaladoc",

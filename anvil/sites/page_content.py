@@ -425,14 +425,14 @@ def anchor_of(heading: Element) -> str:
     with_id = html_tree.first(heading, "[id], a[name]")
     if with_id is not None:
         return id_of(with_id)
-    before = node_before(heading)
-    if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
-        anchor = id_of(before)
-        if anchor and not before.text().strip():
-            return anchor
     inner, parent = heading, heading.parent
     # Four levels: a heading may be in a <div> or <header> of its section, and in DocBook three elements deep.
     for _ in range(4):
+        before = node_before(inner)
+        if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
+            anchor = id_of(before) if inner is heading or before.tag == "a" else ""
+            if anchor and not before.text().strip():
+                return anchor
         if parent is None or not _is_first(inner):
             return ""
         anchor = parent.attributes.get("id") or ""

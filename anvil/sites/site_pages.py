@@ -58,7 +58,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 50
+READER_VERSION = 51
 """Raise it when the same HTML gives other Markdown or facts than before. Cached pages are then read again. A new field
 of :class:`PageFacts` has the same effect by itself."""
 

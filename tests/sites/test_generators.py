@@ -94,7 +94,8 @@ from anvil.sites.page_content import PageRules
         (
             "yard",
             """<a id="class_list_link">All</a><div id="content"><h1>Class: A</h1><h2>Methods
-            <small><a href="#" class="summary_toggle">collapse</a></small></h2><pre class="code ruby">a</pre>
+            <small><a href="#" class="summary_toggle">collapse</a> <a class="constants_summary_toggle">collapse</a>
+            </small></h2><pre class="code ruby">a</pre>
             <table class="source_code"><tr><td><pre class="lines">1</pre></td></tr></table></div>""",
             "# Class: A\n\n## Methods\n\n```ruby\na\n```\n",
         ),
@@ -275,7 +276,7 @@ def test_names_of_sandcastle_have_the_signs_that_its_scripts_write() -> None:
         <span class="name">rope</span></div></section></main>""",
         """<link href="rdoc.css" rel="stylesheet"><main><h1>A</h1><div id="lamp" class="method-detail"><div
         class="method-header">def <span class="method-name">lamp</span>(on)</div><p>Text.</p><h6>Note</h6></div><div
-        class="method-detail" id="rope"><div class="method-header">rope</div></div></main>""",
+        class="method-detail" id="rope"><div class="method-heading">rope</div></div></main>""",
         """<div id="documenter"><article class="content"><h1>A</h1><article class="docstring"><header>def <a id="lamp"
         class="docstring-binding">lamp</a>(on)</header><p>Text.</p><h6>Note</h6></article><details class="docstring"
         ><summary id="rope"><a class="docstring-binding">rope</a></summary></details></article></div>""",

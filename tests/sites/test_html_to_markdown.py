@@ -321,11 +321,25 @@ def test_words_of_content_and_markdown_agree(name: str) -> None:
         ('<details><summary><section id="a"><h2>A</h2></section></summary>x</details>', "a"),
         ('<ul><li><section id="a"><h2>A</h2></section></li></ul>', "a"),
         ('<ul> <li><!-- --><h2 id="a">A</h2>x</li></ul>', "a"),
+        ('<a name="a"><!-- --></a>\n<ul class="blockList"><li class="blockList">\n<h2>A</h2></li></ul>', "a"),
+        ('<div id="top"></div><div><h2>A</h2></div>', ""),
         ("<h2>A</h2>", ""),
     ],
 )
 def test_an_anchor_is_an_id_of_the_page(html: str, anchor: str) -> None:
     assert read_page(f"<main>{html}</main>").headings == ((2, anchor, "A"),)
+
+
+def test_lists_around_the_members_in_pages_of_javadoc_are_no_lists() -> None:
+    """As Java 8 to 15 write them: the outer list begins with another list, that of a class with its description."""
+    html = """<ul class="blockList"><li class="blockList"><div>Of a lamp.</div></li></ul><ul class="blockList"><li
+    class="blockList"><ul class="blockList"><li class="blockList"><a id="method.detail"><!-- --></a><h3>Methods</h3>
+    <a id="light()"><!-- --></a><ul class="blockListLast"><li class="blockList"><h4>light</h4><div>Lights
+    it.</div><dl><dt>Since:</dt><dd>1.0</dd></dl></li></ul></li></ul></li></ul>"""
+    page = read_page(f"<main>{html}</main>")
+    assert page.headings == ((3, "method.detail", "Methods"), (4, "light()", "light"))
+    text = "Of a lamp.\n\n### Methods\n\n#### light\n\nLights it.\n\n- **Since:**\n  1.0\n"
+    assert page.markdown == text
 
 
 def test_a_section_named_content_is_not_the_content_of_a_page() -> None:
