@@ -11,6 +11,7 @@ A score depends only on the question and the passage: it has the same bits in an
 from __future__ import annotations
 
 import bisect
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
@@ -45,6 +46,9 @@ NEAR_WINDOW = 1.5
 STEPS = 4
 """The part for the model is chosen by its words, which is fast. The parts to choose from begin at each quarter of a
 part's length."""
+MAX_SCORES = 20_000
+"""Scores that are cached: those of 2,000 questions. A test with a baseline asks each question of several indexes, whose
+passages are nearly all the same."""
 SILENT = (
     "the a an of to in is and or for with on it how do does can i my what when why not be at by this that are as from"
     " - . , ? ! : ; / ( ) ' \" `"
@@ -93,6 +97,7 @@ class PassageScorer:
         self._folder = folder
         self._model = model
         self._lock = threading.RLock()
+        self._scores: dict[bytes, float] = {}
 
     def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
         """The scores (n,), each at most 1: the weighted mean, over the question's tokens, of the cosine with the
@@ -102,21 +107,25 @@ class PassageScorer:
         question_ids, passage_ids = self.tokens(question, passages)
         if not question_ids or not passages:
             return np.zeros(len(passages))
-        states, weights = self._run(question_ids)
-        shares = np.exp(weights - weights.max())  # softmax; without the subtraction, an exponential could overflow
-        shares /= shares.sum()
-        # Long passages first, so that the threads end together.
-        order = sorted(range(len(passages)), key=lambda row: -len(passage_ids[row]))
+        keys = [_digest(question_ids, ids) for ids in passage_ids]
+        scores = {key: score for key in keys if (score := self._scores.get(key)) is not None}
+        new = {key: ids for key, ids in zip(keys, passage_ids, strict=True) if key not in scores}
+        if new:
+            states, weights = self._run(question_ids)
+            shares = np.exp(weights - weights.max())  # softmax; without the subtraction, an exponential could overflow
+            shares /= shares.sum()
 
-        def nearest_to(ids: list[int]) -> Floats:
-            # einsum and not @, because BLAS would start threads of its own beside those of the model.
-            return np.einsum("qd,pd->qp", states, self._run(ids)[0]).max(axis=1)  # type: ignore[no-any-return]
+            def score_of(ids: list[int]) -> float:
+                # einsum and not @, because BLAS would start threads of its own beside those of the model.
+                cosines = np.einsum("qd,pd->qp", states, self._run(ids)[0]).max(axis=1)
+                return float(cosines @ shares)
 
-        nearest = self._model.map(nearest_to, [passage_ids[row] for row in order])
-        scores = np.zeros(len(passages))
-        for row, cosines in zip(order, nearest, strict=True):
-            scores[row] = cosines @ shares
-        return scores
+            order = sorted(new, key=lambda key: -len(new[key]))  # long ones first, so that the threads end together
+            scores.update(zip(order, self._model.map(score_of, [new[key] for key in order]), strict=True))
+            if len(self._scores) >= MAX_SCORES:
+                self._scores.clear()
+            self._scores.update(scores)
+        return np.array([scores[key] for key in keys])
 
     def tokens(self, question: str, passages: Sequence[HeadedText]) -> tuple[list[int], list[list[int]]]:
         """The tokens of the question that the model reads, and those of each passage: of its header, and of the part of
@@ -173,6 +182,10 @@ class PassageScorer:
     @cached_property
     def _silent(self) -> frozenset[int]:
         return frozenset(self._model.tokens([SILENT])[0].ids)
+
+
+def _digest(*parts: list[int]) -> bytes:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 
 def _shortened(passage: HeadedText) -> HeadedText:

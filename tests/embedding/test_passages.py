@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,11 +49,33 @@ def test_the_passage_that_answers_has_the_highest_score(scorer: PassageScorer) -
 def test_a_score_depends_on_question_and_passage_alone(scorer: PassageScorer) -> None:
     passages = [*WRONG, RIGHT]
     alone = [scorer.score(QUESTION, [passage])[0] for passage in passages]
-    assert scorer.score(QUESTION, passages).tolist() == alone
-    assert scorer.score(QUESTION, passages[::-1]).tolist() == alone[::-1]
-    with_one_thread = LocalProvider(EmbeddingSettings(threads=1)).passages
-    assert with_one_thread is not None
-    assert with_one_thread.score(QUESTION, passages).tolist() == alone
+    for threads in (1, None):
+        for order in (1, -1):  # each with a scorer that has no score yet
+            other = LocalProvider(EmbeddingSettings(threads=threads)).passages
+            assert other is not None
+            assert other.score(QUESTION, passages[::order]).tolist() == alone[::order]
+            assert other.score(QUESTION, passages).tolist() == alone
+
+
+def test_a_passage_is_read_once_for_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = LocalProvider(EmbeddingSettings()).passages
+    assert scorer is not None
+    runs: list[int] = []
+    run = scorer._run
+
+    def counted(ids: Sequence[int]) -> Any:
+        runs.append(len(ids))
+        return run(ids)
+
+    monkeypatch.setattr(scorer, "_run", counted)
+    first = scorer.score(QUESTION, WRONG)
+    assert len(runs) == 4  # the question and three passages
+    assert scorer.score(QUESTION, [RIGHT, *WRONG])[1:].tolist() == first.tolist()
+    assert len(runs) == 6  # the question again, and the new passage
+    assert scorer.score(QUESTION, [RIGHT, *WRONG[::-1]])[:0:-1].tolist() == first.tolist()
+    assert len(runs) == 6
+    scorer.score(f"{QUESTION} Soon.", [RIGHT])
+    assert len(runs) == 8
 
 
 def test_the_part_of_a_long_text_that_fits_is_read(scorer: PassageScorer) -> None:
