@@ -286,8 +286,6 @@ def _index(
 
 # --- where links lead ------------------------------------------------------------------------------------------------
 
-_SAFE = "/:@!$&'()*+,;=~-._"
-
 
 class PageOrAddress(NamedTuple):
     """The destination of a link: the path of a page of the documentation, or a URL. Both are None if it is unknown."""
@@ -333,7 +331,7 @@ class SourceTargets:
         file = posixpath.normpath(posixpath.join(docs, posixpath.dirname(path), unquote(target.partition("#")[0])))
         if resolved.kind != "file" or not _is_in(file, content):
             return PageOrAddress()
-        return PageOrAddress(url=urljoin(self.url, quote(file[len(content) :].lstrip("/"), safe=_SAFE)))
+        return PageOrAddress(url=urljoin(self.url, quote(file[len(content) :].lstrip("/"), safe=generator_urls.SAFE)))
 
 
 class SiteTargets:

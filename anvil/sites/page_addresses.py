@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from anvil.formats.version_names import VERSION_NAMES
+from anvil.text.generator_urls import SAFE
 
 _OTHER_FOLDER = frozenset("\\:\0")
 _SLASHES = re.compile(r"//+")
-_SAFE = "/:@!$&'()*+,;=~-._"
 UNRELEASED = "current"
 """Docusaurus' name for the version of the documentation folder, which is not released yet."""
 
@@ -43,7 +43,7 @@ def of_file(path: str) -> str:
     """The address of an HTML file: ``guide/index.html`` -> ``guide/``."""
     folder, _, name = path.rpartition("/")
     address = (f"{folder}/" if folder else "") if name in ("index.html", "index.htm") else path
-    return quote(address, safe=_SAFE)
+    return quote(address, safe=SAFE)
 
 
 def split(address: str) -> SplitResult:

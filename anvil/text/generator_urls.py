@@ -18,7 +18,8 @@ SLUGS: Mapping[str, Slugs] = {"docusaurus": "github", "github": "github", "vitep
 # Docusaurus removes a number at the beginning of a name, except in a date or a version.
 _NUMBER = lazy_pattern(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
 _NO_NUMBER = lazy_pattern(r"\d+[-_.]\d+.*")
-_SAFE = "/:@!$&'()*+,;=~"  # RFC 3986 allows these characters in a path without escaping
+SAFE = "/:@!$&'()*+,;=~"
+"""The signs that RFC 3986 allows in a path without escaping, besides those that ``quote`` never escapes."""
 
 
 def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | None:
@@ -43,7 +44,7 @@ def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | 
         relative = _hugo(above.removeprefix("en/"), name, metadata)
     else:
         relative = _docusaurus(folder, name, metadata)
-    return None if relative is None else base + quote(relative.lstrip("/"), safe=_SAFE)
+    return None if relative is None else base + quote(relative.lstrip("/"), safe=SAFE)
 
 
 def _hugo(above: str, name: str, metadata: Mapping[str, Any]) -> str | None:

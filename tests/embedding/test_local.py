@@ -160,6 +160,17 @@ def test_the_end_of_a_long_question_counts(local: LocalProvider) -> None:
     assert np.linalg.norm(asking) == pytest.approx(1, abs=1e-6)
 
 
+def test_eight_windows_of_a_question_are_read(local: LocalProvider) -> None:
+    window = local.max_tokens
+    known = local.embed_query("lamp " * 8 * window)
+    assert np.array_equal(local.embed_query("lamp " * 8 * window + "boat " * window), known)
+    assert not np.array_equal(local.embed_query("lamp " * 7 * window + "boat " * window), known)
+
+
+def test_as_many_threads_as_configured_are_used() -> None:
+    assert LocalProvider(EmbeddingSettings(threads=3))._threads == 3
+
+
 def test_dimensions_of_the_bundled_model_are_fixed() -> None:
     with pytest.raises(ModelError, match=r"384 dimensions, not 100.*embedding\.dimensions"):
         _ = LocalProvider(EmbeddingSettings(dimensions=100)).digest

@@ -138,9 +138,9 @@ def test_a_site_a_folder_a_manifest_and_a_file_lead_to_the_same_index(
 
 def test_a_site_whose_own_json_is_something_else(server: Server, index: Path, get: Callable[..., FetchResult]) -> None:
     server.publish(index)
-    server.answers["/index.json"] = Answer(b'[{"title": "a search index of another kind"}]')
-    assert get(server.url).path.read_bytes() == index.read_bytes()
     server.answers["/index.json"] = Answer(b"", 403)  # as stores say of what they do not have
+    assert get(server.url).path.read_bytes() == index.read_bytes()
+    server.answers["/index.json"] = Answer(b'[{"title": "a search index of another kind"}]')
     assert get(f"{server.url}/").from_cache is None
     server.answers["/index.json"] = Answer(b"<!doctype html>, as one-page sites answer anything")
     assert get(f"{server.url}/").path.read_bytes() == index.read_bytes()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.formats.characters import columns, decoded, known_encoding, line_ends, marked_encoding, plain_name
+from anvil.formats.characters import backticks, columns, decoded, known_encoding, line_ends, marked_encoding, plain_name
 
 EVERY = sorted({each.name for each in pkgutil.iter_modules(encodings.__path__)})
 READ = [name for name in EVERY if known_encoding(name)]
@@ -92,6 +92,11 @@ def test_line_ends_are_counted_up_to_a_position(text: str, at: int) -> None:
 def test_a_text_is_decoded_as_browsers_do(data: bytes, text: str) -> None:
     """A broken byte in UTF-8 damages no other, and a text that says falsely that it is UTF-8 or UTF-16 is read."""
     assert decoded(data) == text
+
+
+def test_code_has_more_backticks_around_it_than_in_it() -> None:
+    assert [backticks(text) for text in ("x", "a ` b", "`` ` ``")] == ["`", "``", "```"]
+    assert [backticks(text, 3) for text in ("x", "```", "``")] == ["```", "````", "```"]
 
 
 def test_a_name_with_any_half_of_a_surrogate_pair_can_be_shown() -> None:

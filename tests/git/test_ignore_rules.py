@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from anvil.errors import GitError
 from anvil.git.ignore_rules import MAX_RULES_BYTES, IgnoreRules
 
 PATHS = """
@@ -61,3 +62,12 @@ def test_no_rule_takes_long(tmp_path: Path, line: str) -> None:
     started = time.thread_time()
     rules.match("a" * 2000 + "/" + "a/" * 1000 + "b")
     assert time.thread_time() - started < 2
+
+
+def test_a_file_of_rules_has_256_kb_at_most(tmp_path: Path) -> None:
+    rules = tmp_path / ".gitignore"
+    rules.write_text("*.txt\n" + "#" * 255_994)
+    assert IgnoreRules(tmp_path, [], ignore_case=False).match("a.txt")
+    rules.write_text("*.txt\n" + "#" * 255_995)
+    with pytest.raises(GitError, match="cannot be used"):
+        IgnoreRules(tmp_path, [], ignore_case=False).match("a.txt")

@@ -393,6 +393,25 @@ def test_a_rule_that_libgit2_reads_without_end_is_read(root: Path, rule: bytes, 
             compare()
 
 
+def test_rules_inside_of_a_folder_that_git_ignores_are_not_read(root: Path) -> None:
+    write(root / ".gitignore", "vendor/\n")
+    write(root / "vendor/.gitignore", "a\n\f\n")
+    (root / "docs/a.md").unlink()
+    assert found(root).successors(["docs/a.md"]) == {"docs/a.md": ""}
+
+
+def test_a_file_that_was_removed_is_gone_in_a_sparse_checkout_too(root: Path) -> None:
+    write(root / "docs/b.md", "# B\n")
+    write(root / "src/x.py", "x = 1\n")
+    commit(root, "b", at=1_700_000_001)
+    run(root, "mv", "docs/a.md", "src/a.md")
+    run(root, "rm", "-q", "docs/b.md")
+    commit(root, "moved", at=1_700_000_002)
+    run(root, "sparse-checkout", "set", "--no-cone", "docs")
+    assert not (root / "src/a.md").exists()
+    assert found(root).successors(["docs/a.md", "docs/b.md"]) == {"docs/a.md": "src/a.md", "docs/b.md": ""}
+
+
 def test_a_change_is_read_where_the_ignore_rules_are_too_long_for_us(root: Path) -> None:
     write(root / ".gitignore", "#" * 300_000)
     write(root / "docs/a.md", "# B\n")

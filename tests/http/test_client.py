@@ -12,6 +12,8 @@ import trustme
 
 from anvil.errors import FetchError, Unreachable
 from anvil.http import client
+from anvil.http.allowed_servers import DependencyPolicy
+from tests.support.index_server import Answer, serving
 
 
 def test_the_trusted_certificates_are_read_once_for_all_clients(
@@ -78,3 +80,23 @@ def test_a_host_that_a_proxy_does_not_reach_is_named_with_the_proxy(
         with pytest.raises(Unreachable) as caught, http.get("https://127.0.0.2:9/"):
             pass
         assert "proxy" not in str(caught.value)
+
+
+def test_five_redirects_are_followed() -> None:
+    with serving() as server, client.HttpClient(client.Limits(), policy=DependencyPolicy(allow_private=True)) as http:
+        for number in range(6):
+            server.answers[f"/{number}"] = Answer(status=302, headers={"Location": f"/{number + 1}"})
+        server.answers["/6"] = Answer(b"text")
+        with http.get(f"{server.url}/1") as reply:
+            assert reply.text() == "text"
+        with pytest.raises(FetchError, match="redirect"), http.get(f"{server.url}/0"):
+            pass
+
+
+def test_a_body_has_as_many_bytes_as_are_allowed() -> None:
+    with serving() as server, client.HttpClient(client.Limits(), policy=DependencyPolicy(allow_private=True)) as http:
+        server.answers["/"] = Answer(b"12345")
+        with http.get(f"{server.url}/") as reply:
+            assert reply.body(5) == b"12345"
+        with http.get(f"{server.url}/") as reply, pytest.raises(FetchError):
+            reply.body(4)

@@ -96,6 +96,12 @@ def test_vectors_decide_between_pages_where_no_candidate_has_many_of_the_words()
     assert vague[1] > vague[0]
 
 
+@pytest.mark.parametrize(("perfect", "is_whole"), [(4.0, True), (10.0, True), (11.0, False)])
+def test_words_have_their_whole_weight_from_two_fifths_of_a_perfect_match_on(perfect: float, is_whole: bool) -> None:
+    _, parts = ranking.fuse(np.array([4.0, 1.0]), np.zeros(2), np.zeros(2), None, [1, 2], perfect)
+    assert bool(parts[0, 0] == 1 / 2) is is_whole
+
+
 def test_a_missing_pair_of_characters_counts_half_of_a_missing_word() -> None:
     terms = {"检索": (1.0, "检索"), "索文": (1.0, "索文"), "cache": (1.0, "cache")}
     weights = ranking.QueryWeights(Query(terms), {"检索": 3}, {"检索": 2.5})

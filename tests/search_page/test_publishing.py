@@ -108,7 +108,9 @@ def test_a_site_of_several_languages(tmp_path: Path) -> None:
     assert translations == [["a", "de/a"], ["b", "de/b"], ["c", "de/c"]]
 
 
-def test_an_index_outside_of_the_site_is_an_error(site: Path, tmp_path: Path) -> None:
+def test_an_index_outside_of_the_site_is_an_error(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(site)
+    assert publish(Path("anvil/index.db"), site, {}).is_file()
     other = shutil.copy(site / "anvil/index.db", tmp_path / "index.db")
     with pytest.raises(ConfigError, match="is not in"):
         publish(Path(other), site, {})
@@ -144,6 +146,7 @@ def test_the_scripts_are_all_there_and_know_the_format() -> None:
     assert WORD_MARKS.encode("ascii", "backslashreplace").decode().replace("\\xad", "\\u00ad") in text["words.js"]
     used = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", text["ranking.js"] + text["words.js"]))
     assert publishing.RULES.keys() <= used
+    assert publishing.RULES["STOP"] == sorted(publishing.RULES["STOP"])  # the same file in each process
     for name, script in text.items():
         assert not re.search(r"(inner|outer|Adjacent)HTML|document\.write|\beval\b|new Function", script), name
         assert not re.search(r"""["'(`]https?://""", script), name  # addresses are in comments only

@@ -40,6 +40,7 @@ def test_addresses_are_shown_without_secrets(source: str, shown: str) -> None:
         ("https://docs.example.com/v1.2", PLACES),
         ("https://docs.example.com/a/index.db", ("",)),
         ("https://docs.example.com/a/index.json", ("",)),
+        ("https://docs.example.com/a/INDEX.DB", ("",)),
         ("https://docs.example.com/download?id=3", ("",)),
     ],
 )

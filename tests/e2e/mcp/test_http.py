@@ -275,6 +275,7 @@ def test_all_addresses_are_served_by_address_not_by_name() -> None:
     assert access.knows("192.0.2.7") and access.knows("::1") and access.knows("docs.example.org")
     assert not access.knows("evil.example.com")
     assert HttpOptions("127.0.0.1", allowed_host=("*",)).knows("anything")
+    assert HttpOptions("Docs.Example.org", token="x").knows("docs.example.org")
     for name in ("https://docs.example.org", "docs.example.org:8443", "*.example.org", ""):
         with pytest.raises(ConfigError, match="is not a host name"):
             HttpOptions("127.0.0.1", allowed_host=(name,))

@@ -257,5 +257,6 @@ def test_paths_and_headings_are_completed(speaker: Speaker) -> None:
     assert completed(page, "path", "gui") == ["guides/alerts.md", "guides/checks.md"]
     assert completed(section, "file_path", "ALERT") == ["guides/alerts.md"]
     assert completed(section, "heading_path", "night", file_path="guides/alerts.md") == ["Alerts > Silence at night"]
+    assert completed(section, "heading_path", "SILENCE", file_path="guides/alerts.md") == ["Alerts > Silence at night"]
     assert completed(section, "heading_path", "", file_path="no.md") == []
     assert completed(section, "heading_path", "x") == []
