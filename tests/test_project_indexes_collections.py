@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from anvil.dependencies import docs_cache
+from anvil.dependencies import anvil_lock, docs_cache
+from anvil.dependencies.values import LockedDocs
 from anvil.errors import ConfigError
 from anvil.project_indexes import answering_version, chosen, of_project
 from anvil.settings.configuration import configure
@@ -31,6 +32,15 @@ def test_a_project_without_the_table_has_its_own_docs(tmp_path: Path) -> None:
 def test_its_own_docs_come_before_the_collections(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     assert labels(tmp_path, collections=FOR_FASTAPI) == ["docs", "fastapi@0.139"]
+
+
+def test_a_package_takes_the_name_of_no_collection_with_a_folder_or_without_a_version(tmp_path: Path) -> None:
+    names, site, digest = ("click", "fastapi", "rich"), "https://a.example/", "a" * 64
+    entries = [LockedDocs("pypi", name, "1.0", "site", site, digest, digest) for name in names]
+    anvil_lock.write_lock(tmp_path, entries)
+    tables = {"click": {"docs": "c", "version": "2"}, "rich": {"index": "https://r.example/"}, **FOR_FASTAPI}
+    found = labels(tmp_path, collections=tables)
+    assert {"click@2", "pypi-click@1.0", "rich", "pypi-rich@1.0", "fastapi@0.139", "fastapi@1.0"} == {*found}
 
 
 def test_its_own_docs_are_there_once(tmp_path: Path) -> None:

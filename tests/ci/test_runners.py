@@ -99,3 +99,9 @@ def test_github_is_known_by_what_it_sets(tmp_path: Path) -> None:
     runner.output({"a": "b"})
     runner.summarize("nowhere to go")
     assert isinstance(runner, runners.GitHub) and (tmp_path / "o").read_text() == "a=b\n"
+
+
+def test_a_text_is_cut_only_if_it_is_too_long() -> None:
+    assert runners.truncate("one\ntwo\n", 8, "...") == "one\ntwo\n"
+    assert runners.truncate("one\ntwo\nthree\n", 14, "") == "one\ntwo\nthree\n"
+    assert len(runners.truncate("line\n" * 100, 400, "...").encode()) <= 400

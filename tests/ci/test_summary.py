@@ -112,3 +112,8 @@ def test_pages_are_linked_to_their_files_and_the_artifact_is_named() -> None:
     assert "anvil pull" not in text
     uploaded = summary.render_index(replace(told, artifact=("o/r", "my index`")))
     assert uploaded.endswith("``anvil pull github:o/r 'artifact:my index`'``\n")
+
+
+def test_settings_that_changed_are_named_without_a_page_that_changed() -> None:
+    text = summary.render_index(Contents(*COMMON, AFTER, AFTER, IndexDifference((), (("chunking", "a", "b"),))))
+    assert "| setting | was | is |" in text and "| `chunking` | `a` | `b` |" in text

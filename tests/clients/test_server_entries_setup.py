@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from anvil.clients.server_entries import install_links
+from anvil.clients.known_clients import CLIENTS
+from anvil.clients.server_entries import install_links, paths_of
 from tests.support.in_process import complaint, program
 
 WORDS = ["uvx", "anvil-docs", "serve", "--index", "https://docs.example.org/?a=1&b=é"]
@@ -38,3 +39,11 @@ def test_without_documentation_a_client_is_not_set_up(tmp_path: Path) -> None:
     program("init", "--client", "cursor", "--index", "https://docs.example.org/index.db", cwd=tmp_path)
     message = complaint("init", "--client", "cursor", "--docs", "x", "--index", "https://a.example/i.db", cwd=tmp_path)
     assert "There is no folder x" in message
+
+
+def test_paths_of_an_entry_are_known_by_their_options() -> None:
+    def paths(*words: str) -> list[tuple[str, str]]:
+        return list(paths_of(CLIENTS["cursor"], {"command": "anvil", "args": [*words]}))
+
+    assert paths("serve", "--docs", "manual", "--index=i.db") == [("--docs", "manual"), ("--index", "i.db")]
+    assert paths("serve", "manual", "--index", "https://a.example/i.db") == [("FOLDER", "manual")]

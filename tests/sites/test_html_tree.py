@@ -82,6 +82,12 @@ def test_nothing_hides_the_depth_of_what_follows(start: str) -> None:
         html_tree.parse(start + "<div>" * 2_100)
 
 
+def test_elements_of_a_drawing_outside_of_one_are_inside_each_other() -> None:
+    assert html_tree.first(html_tree.parse("</svg>" + "<g/>" * 900), "g > " * 500 + "g") is not None
+    with pytest.raises(html_tree.Unreadable, match="more than 1,000 elements inside each other"):
+        html_tree.parse("</svg>" + "<g/>" * 20_000)
+
+
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("html", "reason"),

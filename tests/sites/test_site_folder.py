@@ -218,6 +218,14 @@ def test_a_sitemap_in_the_folder_of_a_language_names_pages_at_the_top(tmp_path: 
     assert set(scanned(site)) == {"index.html", "guide/index.html", "de/index.html"}
 
 
+@pytest.mark.parametrize(("listed", "read"), [("a", "abcd"), ("ab", "ab")])
+def test_a_sitemap_counts_if_it_names_half_of_the_pages(tmp_path: Path, listed: str, read: str) -> None:
+    pages = {f"{name}.html": page(name, f"<p>Of {name}.</p>") for name in "abcd"}
+    places = "".join(f"<url><loc>https://x.org/{name}.html</loc></url>" for name in listed)
+    site = write(tmp_path / "site", {**pages, "sitemap.xml": f"<urlset>{places}</urlset>"})
+    assert set(scanned(site)) == {f"{name}.html" for name in read}
+
+
 @pytest.mark.parametrize(
     ("declared", "version"),
     [('["7"]', "7"), ('[{"version": "7"}]', "7"), ("[" * 100_000, None), ('{"7": 1}', None), ("\xff", None)],

@@ -51,6 +51,7 @@ def test_each_shell_has_its_quotes() -> None:
     words = ["pip", "install", "a>=1", "C:\\My Files\\x", "C:\\x", "it's"]
     assert installation.line(words, windows=True) == 'pip install "a>=1" "C:\\My Files\\x" C:\\x it\'s'
     assert shlex.split(installation.line(words, windows=False)) == words
+    assert installation.line(["a,b", "a;b", "a%b"], windows=True) == '"a,b" "a;b" "a%b"'
     assert installation.export("A", "b c", windows=True) == "set A=b c"
     assert installation.export("A", "b c", windows=False) == "export A='b c'"
 
