@@ -77,6 +77,8 @@ def test_images_of_a_site_without_an_address_stay_their_alternative_texts(tmp_pa
     html_sites.write(tmp_path / "site", {"index.html": home})
     done = program("bundle", "out", "--site", "site", "--name", "beacon", cwd=tmp_path)
     assert "2 images are not copied, and nothing says where the site is" in done.stderr
+    assert "No package metadata says which version this is." in done.stderr
+    assert not program("bundle", "out", "--site", "site", "--name", "beacon", "--quiet", cwd=tmp_path).stderr
     text = (tmp_path / "out/docs/index.md").read_text(encoding="utf-8")
     assert text.endswith("# Beacon\n\nA lamp shines.\n")
     assert "lead to the site" not in (tmp_path / "out/AGENTS.md").read_text(encoding="utf-8")
@@ -119,12 +121,12 @@ def test_pages_that_are_left_out_are_linked_where_they_are_published(project: Pa
 
 def test_links_that_lead_nowhere_in_the_bundle_are_text(project: Path) -> None:
     links = "[One](guide/use.md), [![two](a.png)](gone.md 'see [x](guide/use.md)'), [it][d], "
-    links += '<a href="gone/">h</a>, [w](https://w.test)'
+    links += '<a href="gone/">h</a>, [w](https://w.test), [s](index.md), [b](index.md#beacon)'
     write(project / "docs", {"index.md": f"# Beacon\n\n{links}\n\n[d]: ../src/x.py\n"})
     done = program("bundle", "out", "--exclude", "guide/**", cwd=project)
     assert "4 links lead to nothing that is here or published: the text stays. Give --site-url" in done.stderr
     text = (project / "out/docs/index.md").read_text(encoding="utf-8")
-    assert 'One, two, [it][d], <a href="">h</a>, [w](https://w.test)\n\n[d]: <>\n' in text
+    assert 'One, two, [it][d], <a href="">h</a>, [w](https://w.test), [s](index.md), [b](#beacon)\n\n[d]: <>\n' in text
 
 
 def test_over_the_limit_nothing_is_written_and_the_largest_are_named(project: Path) -> None:
@@ -137,7 +139,7 @@ def test_over_the_limit_nothing_is_written_and_the_largest_are_named(project: Pa
     report = json.loads(program("bundle", "out", "--max-size", "100", "--json", cwd=project, code=1).stdout)
     assert any("--exclude 'docs/api/large.md'" in line for line in report["too_large"])
     program("bundle", "out", "--max-size", "2kB", "--exclude", "docs/api/**", cwd=project)
-    write(project / "docs", {f"{number:02}.md": "# N\n" + "words " * 10 * number for number in range(15)})
+    write(project / "docs", {f"{number:02}.md": "# N\n" + "words " * 30 * number for number in range(15)})
     report = json.loads(program("bundle", "other", "--max-size", "100", "--json", cwd=project, code=1).stdout)
     named = [line.split("'")[1] for line in report["too_large"] if "--exclude" in line]
     assert named == ["docs/api/**", "docs/api/large.md", *(f"docs/{number:02}.md" for number in range(14, 5, -1))]
