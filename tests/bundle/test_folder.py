@@ -171,6 +171,7 @@ def test_two_pages_never_share_a_file_and_plain_markdown_keeps_its_name() -> Non
     files, notes = page_files(["a.html", "a.md", "a.mdx", "A.md"])
     assert files == {"A.md": "A.md", "a.html": "a.html.md", "a.md": "a.md.md", "a.mdx": "a.mdx.md"}
     assert notes["a.mdx"] == "a.mdx is a.mdx.md in the bundle, because A.md is a.md."
+    assert page_files(["a.md", "A.mdx"])[0] == {"a.md": "a.md", "A.mdx": "A.mdx.md"}
     assert page_files(["x/é.md", "x/e\u0301.md"])[0]["x/é.md"] == "x/é.md.md"
 
 

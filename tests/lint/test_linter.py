@@ -276,6 +276,8 @@ def test_fences_and_images(tmp_path: Path) -> None:
     assert not linted(tmp_path, dict(zip(("a.md", "b.mdx"), ends, strict=True)), "unclosed-fence").findings
     text = '![](a.png){width="1" fig-alt="A cat"} ![](a.png){ alt="A dog" }\n'
     assert not linted(tmp_path, {"a.md": text}, "image-without-alt").findings
+    text = "Text.\n\n![ ][b] ![cat][b]\n\n[b]: b.png\n"
+    assert places(linted(tmp_path, {"a.md": text}, "image-without-alt")) == ["a.md:3"]
 
 
 def test_an_included_file_that_does_not_exist(tmp_path: Path) -> None:

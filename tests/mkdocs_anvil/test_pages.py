@@ -65,6 +65,8 @@ def test_the_kept_index_is_named_for_its_documents(tmp_path: Path, docs: str, na
         ("# A\n\n{{ table }}\n", f"<h1>A</h1><p>{'<b>new</b> words ' * 20}</p>", True),
         ("# A\n\n:smile:\n", "<h1>A</h1><p>Copy to clipboard</p><svg><title>smiling face</title></svg>", False),
         ("# A\n", f"<h1>A</h1><script>{'x ' * 100}</script><p>End.</p>", False),
+        (f"# A\n\n{'old ' * 920}\n", f"<h1>A</h1><p>{'old ' * 920}{'new ' * 80}</p>", False),
+        (f"# A\n\n{'old ' * 880}\n", f"<h1>A</h1><p>{'old ' * 880}{'new ' * 120}</p>", True),
     ],
 )
 def test_html_says_what_its_markdown_lacks(markdown: str, html: str, wanted: bool) -> None:
