@@ -25,7 +25,7 @@ from anvil.search.candidates import FileIndex
 from anvil.search_page import publishing
 from anvil.search_page.publishing import FILES, derived_tokens, publish
 from anvil.settings.schema import SITE_SEARCH
-from anvil.text.query import BEGINNING_LETTERS, Stemmer, parse_query
+from anvil.text.query import BEGINNING_LETTERS, STOP, Stemmer, parse_query
 from tests.support import html_sites
 
 SCRIPTS = resources.files("anvil.search_page") / "files"
@@ -146,7 +146,7 @@ def test_the_scripts_are_all_there_and_know_the_format() -> None:
     assert WORD_MARKS.encode("ascii", "backslashreplace").decode().replace("\\xad", "\\u00ad") in text["words.js"]
     used = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", text["ranking.js"] + text["words.js"]))
     assert publishing.RULES.keys() <= used
-    assert publishing.RULES["STOP"] == sorted(publishing.RULES["STOP"])  # the same file in each process
+    assert publishing.RULES["STOP"] == sorted(STOP)  # the same file in each process
     for name, script in text.items():
         assert not re.search(r"(inner|outer|Adjacent)HTML|document\.write|\beval\b|new Function", script), name
         assert not re.search(r"""["'(`]https?://""", script), name  # addresses are in comments only
