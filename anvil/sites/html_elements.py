@@ -14,14 +14,11 @@ from anvil.sites.html_tree import Element, classes
 from anvil.sites.page_content import HEADINGS, LEVELS, id_of, node_before, signature_name, text_of
 
 
-_LISTS_OF_JAVADOC = frozenset({"blockList", "blockListLast", "block-list"})
-
-
 def is_list_of_sections(element: Element, entries: Container[int], skipped: Container[int]) -> bool:
     """Whether each item or term of a list begins with a section, a heading or one of the ``entries`` of an API. The
     members in pages of Javadoc are such lists, and so are some numbered steps. Before Java 16, Javadoc has lists in
     lists, of which not all begin with a heading."""
-    if not _LISTS_OF_JAVADOC.isdisjoint(classes(element)):
+    if not {"blockList", "blockListLast", "block-list"}.isdisjoint(classes(element)):
         return True
     count = 0
     for item in element.iter():
