@@ -70,9 +70,10 @@ OLDER_KEYS = {
 @click.option(
     "--client",
     type=click.Choice([*clients.CLIENTS, clients.ALL]),
+    multiple=True,
     metavar="NAME",
     help=f"Instead: add the MCP server to the configuration file of a program: {', '.join(clients.CLIENTS)}; "
-    f"{clients.ALL}: each that this project or this user has.",
+    f"{clients.ALL}: each that this project or this user has (repeatable).",
 )
 @click.option(
     "--scope",
@@ -97,9 +98,9 @@ OLDER_KEYS = {
     help="Instead: print links for a web page, 'Add to VS Code' and others, that add the server of a published index.",
 )
 @options.collected(clients.Setup, "setup")
-def command(setup: Any, commit_index: bool | None, yes: bool, client: str | None, links: bool) -> None:
+def command(setup: Any, commit_index: bool | None, yes: bool, client: tuple[str, ...], links: bool) -> None:
     """Write anvil.toml, and the line that keeps the index in or out of git. Or set up an MCP client."""
-    if client is not None:
+    if client:
         setup.write(client)
         return
     if links:

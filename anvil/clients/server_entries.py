@@ -333,14 +333,13 @@ class Setup:
     scope: Scope | None = None
     only_print: bool = False
 
-    def write(self, chosen: str) -> None:
-        """Put ``anvil serve`` into the file of a client, or of all. Raises :class:`ConfigError` if one fails."""
+    def write(self, chosen: Sequence[str]) -> None:
+        """Put ``anvil serve`` into the files of the clients, or of all. Raises :class:`ConfigError` if one fails."""
         if self.name is not None and not self.name.strip():
             raise ConfigError("--name is empty. Give the server a name, such as --name my-docs.")
-        names = [chosen]
-        if chosen == ALL:
-            present = present_clients(self._project)
-            names = [name for name in present if self.scope in (None, *CLIENTS[name].scopes)]
+        names = list(dict.fromkeys(chosen))
+        if ALL in chosen:
+            names = [name for name in present_clients(self._project) if self.scope in (None, *CLIENTS[name].scopes)]
         if not names:
             raise ConfigError("No MCP client was found in this project or for this user. Name one, such as codex.")
         failed, requirements = [], []
@@ -348,7 +347,7 @@ class Setup:
             try:
                 requirements.append(self._set_up(name))
             except ConfigError as error:
-                if chosen != ALL:
+                if len(names) == 1:
                     raise
                 output.warn(str(error))
                 failed.append(CLIENTS[name].title)

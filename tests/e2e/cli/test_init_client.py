@@ -200,6 +200,11 @@ def test_a_file_that_is_committed_has_no_path_of_this_machine(project: Path, mon
 # --- several clients, scopes, formats -------------------------------------------------------------------------
 
 
+def test_each_client_that_is_named_gets_the_server(project: Path) -> None:
+    program("init", "--client", "cursor", "--client", "codex", cwd=project)
+    assert all(command_of(CLIENTS[name], entry_of(project, name, "docs")) for name in ("cursor", "codex"))
+
+
 def test_all_clients_of_the_project_and_the_user(project: Path) -> None:
     assert "No MCP client was found" in complaint("init", "--client", "all", cwd=project)
     for folder in (".cursor", ".codex", ".roo"):
