@@ -83,7 +83,7 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
         output.print_json(result)
     else:
         _print(result, notes, explained.spans, search, folders, advice)
-    if provisional:
+    if provisional and given.provider != "none":
         from anvil.build.report import BuildReport
 
         kept = " What is embedded by then is kept." if caches else ""

@@ -79,7 +79,7 @@ class ExpectedParts:
         if section is None:
             closest = _closest_sections(expectation.section, sections)
             close = "; ".join(f"#{section.anchor}" if section.anchor else section.heading_path for section in closest)
-            hint = f"Closest: {close}." if close else "It has no headings."
+            hint = f"Closest: {close}." if close else "'anvil show' prints the page."
             return f"names {quoted(str(expectation))}, but the page has no such heading, or more than one. {hint}"
         last = pages.last_of(section, sections)
         headings = frozenset(part.heading_path for part in sections[section.ordinal : last.ordinal + 1])

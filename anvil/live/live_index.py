@@ -107,6 +107,7 @@ class LiveIndex:
         self._corpus = corpus
         self._background = request.background
         self._build_first = request.build_first
+        self._without_vectors = request.provider == "none"
         self._progress = request.progress
         self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
         self._copy: MemoryCopy | None = None
@@ -370,14 +371,15 @@ class LiveIndex:
             self._all_read = done >= total
 
     def _read_ahead(self, copy: MemoryCopy) -> bool:
-        """Read all pages into the copy, to answer from it before there is an index file. Returns False if only few
-        vectors are missing, so that a build is quick."""
+        """Read all pages into the copy, to answer from it before there is an index file. Returns False if an index
+        should be built: only few vectors are missing, so that this is quick. An option ``--provider none`` builds none,
+        because later searches would find an index without vectors."""
         copy.defer_vectors = True
         copy.begin_empty(self._corpus.chunking, self._corpus.configured)
         copy.refresh()
         copy.stale = Changes()  # there is no index from which pages could differ
         copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS
-        return copy.defer_vectors
+        return copy.defer_vectors or self._without_vectors
 
     def _answer_from_documents(self, copy: MemoryCopy, reason: AnvilError) -> None:
         """Read all pages into the copy, so that it can answer. ``reason``: why no index file can be used."""

@@ -61,12 +61,13 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     converted = markdown.to_markdown(content)
     word_count = len(words(converted.markdown))
     metas = [element.attributes for element in html_tree.select(tree, "meta")]
+    description = _meta(metas, "description")
     refresh = _REFRESH.match(_meta(metas, "refresh", "http-equiv"))
     facts = PageFacts(
         title=_title(tree, converted.headings, generator),
         generator=generator.name,
         language=_attribute(tree, "html", "lang") or "",
-        description=_meta(metas, "description"),
+        description="" if description == "None" else description,  # of MkDocs' own themes, for a site without one
         version=_meta(metas, "docusaurus_version"),
         word_count=word_count,
         own_words=len(words(_LINK_OR_HEADING.sub("", converted.markdown))),

@@ -82,8 +82,15 @@ def test_a_large_folder_without_an_index_is_searched_by_words(root: Path) -> Non
         write(root / f"docs/many/{number}.md", f"# Part {number}\n\nThe text of part {number}.\n")
     by_words = program("impact", "--provider", "local", "--title", "Rename --max-size", cwd=root, code=1)
     assert by_words.stdout.startswith("1. docs/limits.md:7") and not (root / "docs/.anvil").exists()
-    built = program("impact", "--provider", "none", "--title", "Rename --max-size", cwd=root, code=1)
+    built = program("impact", "--title", "Rename --max-size", cwd=root, code=1)
     assert built.stdout == by_words.stdout and (root / "docs/.anvil/index.db").exists()
+
+
+def test_without_a_model_no_index_is_built_that_later_searches_would_find_without_vectors(root: Path) -> None:
+    (root / "anvil.toml").unlink()
+    for command in (("impact", "--staged"), ("search", "text")):
+        program(*command, "--provider", "none", cwd=root)
+        assert not (root / "docs/.anvil").exists()
 
 
 def test_it_says_why_an_index_cannot_be_written(root: Path) -> None:

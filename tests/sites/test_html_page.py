@@ -93,6 +93,11 @@ def test_the_text_of_a_landing_page(html: str, title: str, text: str) -> None:
     assert (page.facts.title, page.markdown) == (title, text)
 
 
+@pytest.mark.parametrize(("content", "description"), [("None of them", "None of them"), ("None", "")])
+def test_the_missing_description_of_a_site_by_mkdocs_is_none(content: str, description: str) -> None:
+    assert read_page(f'<meta name="description" content="{content}"><main>Text').facts.description == description
+
+
 @pytest.mark.parametrize(
     "html",
     [

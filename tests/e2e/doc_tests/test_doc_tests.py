@@ -78,6 +78,7 @@ def test_a_question_that_lost_its_answer_fails_and_says_what_came(root: Path) ->
     edit(root, "guides/checks.md", "## Certificates", "## Other things")
     message = in_process.complaint("test", cwd=root)
     assert "line 4: expect names 'guides/checks.md#certificates', but the page has no such heading, or more" in message
+    assert "It has no headings" not in message
     suite(root, SUITE.replace("#certificates", "#disk-space"))
     done = in_process.program("test", cwd=root, code=1)
     assert "expected  guides/checks.md#disk-space, which is result" in done.stdout
