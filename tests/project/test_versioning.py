@@ -125,11 +125,12 @@ def test_a_build_makes_an_older_format_again(work: Path) -> None:
 def test_a_question_makes_an_older_format_again_at_its_usual_place(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", PAGES)
     index = docs / ".anvil" / "index.db"
+    write(tmp_path, {"anvil.toml": 'embedding.provider = "none"\n'})
     for _ in range(2):
-        program("search", "--docs", "docs", "--provider", "none", "alerts", cwd=tmp_path)
+        program("search", "alerts", cwd=tmp_path)
         good = index.read_bytes()
         of_format(index, table_rows.FORMAT_VERSION - 1)
-    program("search", "--docs", "docs", "--provider", "none", "alerts", cwd=tmp_path)
+    program("search", "alerts", cwd=tmp_path)
     assert index.read_bytes() == good
 
 
