@@ -111,12 +111,12 @@ def spelled(option: click.Option) -> str:
     if option.is_flag:
         takes = ""
     elif isinstance(option.type, click.Choice) and len(option.type.choices) <= 5:
-        takes = " " + "\\|".join(str(choice) for choice in option.type.choices)
+        takes = " " + "|".join(str(choice) for choice in option.type.choices if choice)
     elif isinstance(option.type, click.Choice | click.types.IntParamType):  # the meaning has the choices or the range
         takes = f" {option.metavar or ('NAME' if isinstance(option.type, click.Choice) else 'N')}"
     else:
         takes = f" {option.metavar or option.type.name.removesuffix(' range').upper()}"
-    return ", ".join(f"`{name}{takes}`" for name in names)
+    return ", ".join(f"`{name}{takes}`" for name in names).replace("|", "\\|")
 
 
 def explained(option: click.Option) -> str:

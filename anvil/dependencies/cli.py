@@ -102,7 +102,8 @@ def add(
 ) -> int:
     """Find the documentation of the locked versions, and write it into anvil.lock.
 
-    NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: an error.
+    NAME is a package of a lockfile, NAME==VERSION, or NAME@VERSION of npm. Exit code 0: done, 1: some have no
+    documentation, 2: an error.
     """
     from anvil.dependencies import anvil_lock_changes
     from anvil.dependencies.project_urls import named_by_user
