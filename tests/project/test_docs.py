@@ -210,7 +210,7 @@ def test_tables_columns_and_manifest_are_documented(tmp_path: Path) -> None:
         for table in tables - {"anvil_meta", "chunks_fts"}:
             columns = {name for (name,) in execute(f"SELECT name FROM pragma_table_info('{table}')")}
             assert columns == described[table], table
-        assert reader.meta().keys() | {"commit", "shard", "left_out", "site"} == described["anvil_meta"]
+        assert reader.meta().keys() | {"commit", "shard", "left_out", "site", "weights"} == described["anvil_meta"]
     assert hex(connection.APPLICATION_ID)[2:].upper() in page
     assert f"now {table_rows.FORMAT_VERSION}." in page
 
