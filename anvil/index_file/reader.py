@@ -217,9 +217,8 @@ class Reader:
         )
 
     def document(self, file_path: str) -> StoredDocument | None:
-        row = self.connection.execute(
-            f"SELECT {table_rows.DOCUMENT_COLUMNS} FROM documents WHERE file_path = ?", (file_path,)
-        ).get
+        sql = f"SELECT {table_rows.DOCUMENT_COLUMNS} FROM documents WHERE library = ? AND file_path = ?"
+        row = self.connection.execute(sql, (table_rows.DEFAULT_LIBRARY, file_path)).get
         return table_rows.stored_document(row) if row else None
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
@@ -308,10 +307,12 @@ class Reader:
     ) -> list[int]:
         """The rows of :meth:`matching`. ``within``: a further condition in SQL, with its ``values``."""
         title, heading, content, terms = weights
-        # Set by "rank MATCH", so that FTS5 itself sorts: https://sqlite.org/fts5.html, section 5.1.4.
-        ranking = f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the index's columns
-        sql = f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?"
-        return self._column(sql, expression, ranking, *values, limit)
+        # Not by FTS5's column "rank", which is computed for all matches before ``within`` leaves rows out.
+        sql = (
+            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? {within} "
+            "ORDER BY bm25(chunks_fts, ?, ?, ?, ?), rowid LIMIT ?"
+        )
+        return self._column(sql, expression, *values, content, heading, title, terms, limit)
 
     def rows_matching(self, expression: str, limit: int) -> list[int]:
         """Rows of up to ``limit`` chunks that match an FTS5 expression, in any order."""

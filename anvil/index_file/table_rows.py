@@ -126,6 +126,8 @@ def window_key(text: str) -> bytes:
 
 # --- the columns of rows, as they are written, read and digested; schema.sql defines them -------------------------
 
+DEFAULT_LIBRARY = "default"
+"""The library of all documents of an index file; a document library may have several."""
 FORMAT_VERSION = 5
 """Increase it for a change that older versions cannot read. Then indexes are built again."""
 # No names of columns are needed: the tables are those of schema.sql, which the check compares word for word.

@@ -19,6 +19,7 @@ from anvil.index_file import connection as connections
 from anvil.index_file import manifests, table_rows
 from anvil.index_file.reader import WINDOW_WITHOUT_VECTOR, WITHOUT_VECTORS, WITHOUT_WINDOWS, Reader
 from anvil.index_file.table_rows import (
+    DEFAULT_LIBRARY,
     DIGESTED,
     INSERT,
     ChunkText,
@@ -30,8 +31,6 @@ from anvil.index_file.table_rows import (
 from anvil.text import front_matter
 from anvil.text.headings import page_title
 from anvil.values import Chunk, Document, ParsedPage, Window
-
-DEFAULT_LIBRARY = "default"
 
 
 def _chunk_rows(

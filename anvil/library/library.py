@@ -21,7 +21,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifests import settings
-from anvil.index_file.writer import DEFAULT_LIBRARY
+from anvil.index_file.table_rows import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter, values
 from anvil.library.document_chunker import DocumentPart
 from anvil.library.document_formats import BY_ENDING, FileKind, advice, format_of, looked_for, type_of

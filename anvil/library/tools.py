@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
-from anvil.index_file.writer import DEFAULT_LIBRARY
+from anvil.index_file.table_rows import DEFAULT_LIBRARY
 from anvil.library import values
 from anvil.library.library import DEFAULT_CONCURRENCY, MAX_LISTED_DOCUMENTS, Library, open_library
 from anvil.library.metadata_filter import FIELDS

@@ -18,7 +18,7 @@ from starlette.types import Message, Receive
 
 from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
 from anvil.formats.data_formats import json_object, plain
-from anvil.index_file.writer import DEFAULT_LIBRARY
+from anvil.index_file.table_rows import DEFAULT_LIBRARY
 from anvil.library.document_formats import file_name
 from anvil.library.library import Library
 from anvil.library.metadata_filter import MAX_METADATA_BYTES

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
@@ -187,8 +187,6 @@ def _run_starts(values: NDArray[np.int64]) -> NDArray[np.intp]:
 
 MAX_WORDS, MAX_WORD_CHARS = 20_000, 100
 """Words whose frequency is cached, and the characters of the longest word that is."""
-MAX_FILTERS = 8
-"""Globs whose selection is cached."""
 MAX_PHRASE_ROWS = 1000
 """Chunks that are counted for a phrase."""
 MAX_CACHED_ROWS = 2048
@@ -313,8 +311,6 @@ class FileIndex(SqliteIndex):
         flat = np.fromiter(chain.from_iterable(reader.chunk_documents()), np.int64)  # without an object for each chunk
         self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
         self._by_row = np.argsort(self.rows)
-        chunks_of = partial(_chunks_of, reader, self._documents)  # without self, so that no cycle keeps the vectors
-        self._chunks_matching = lru_cache(MAX_FILTERS)(lambda glob: chunks_of(patterns.selects(glob)))
         self._definitions: dict[int, Mapping[str, str]] = {}
         self._vectors: VectorIndex | None = None
 
@@ -360,8 +356,9 @@ class FileIndex(SqliteIndex):
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
         if not file_filter and paths is None:
             return None
-        mask = self._chunks_matching(patterns.bounded(file_filter or ""))
-        return mask if paths is None else mask & _chunks_of(self.reader, self._documents, frozenset(paths).__contains__)
+        is_selected = patterns.selects(file_filter or "")
+        pages = (id_ for id_, path in self.reader.paths() if (paths is None or path in paths) and is_selected(path))
+        return np.isin(self._documents, list(pages))
 
     def in_order(self, rows: Collection[int]) -> list[int]:
         ordered: list[int] = self.rows[np.sort(self._positions(np.fromiter(rows, np.int64)))].tolist()
@@ -380,11 +377,6 @@ class FileIndex(SqliteIndex):
         positions = best_positions(cosines, embedded if selection is None else selection & embedded, count)
         pages = self.vectors.page_similarity(vector)[positions].astype(np.float64).round(SCORE_DIGITS)
         return list(map(NearChunk, self.rows[positions].tolist(), cosines[positions].tolist(), pages.tolist()))
-
-
-def _chunks_of(reader: Reader, documents: NDArray[np.int64], is_selected: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """A mask of the chunks whose page has a selected path. ``documents`` (n,): of each chunk."""
-    return np.isin(documents, [id_ for id_, path in reader.paths() if is_selected(path)])
 
 
 def best_positions(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:

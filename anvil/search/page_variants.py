@@ -197,7 +197,8 @@ def wanted(versions: Versions, question: str) -> Wanted:
 
 def names_by_spelling(versions: Versions) -> dict[str, str]:
     """Word by which a question names a version -> the name of the version."""
-    names = dict.fromkeys(name for around in versions.around.values() for name in around)
+    distinct = dict.fromkeys(versions.around.values())  # families share them
+    names = dict.fromkeys(name for around in distinct for name in around)
     return {spelling: name for name in names for spelling in sorted(spellings(name))}
 
 
