@@ -377,8 +377,8 @@ class WorkingTree:
         indexed, fingerprint = document_source.parts(self._indexed.get(path, ""))
         if indexed == blob and self._options.includes:
             of_includes = document_source.included(fingerprint)
-            files = includes.files(of_includes)
-            if files and self._are_unchanged(files):
+            files = includes.files(of_includes) if of_includes else {}
+            if files is not None and self._are_unchanged(files):
                 return of_includes
         return self._decoder.document(path, blob, data).fingerprint
 

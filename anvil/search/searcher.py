@@ -308,7 +308,9 @@ class Searcher:
             return page_variants.NO_VERSIONS
         if request.file_filter is None and request.paths is None:
             return self.versions
-        return self._cached(request, ("versions", request.file_filter), lambda: self._versions_in(request))
+        key = "versions", request.file_filter
+        selected: Versions = self._cached(request, key, lambda: self._versions_in(request))
+        return selected
 
     def _versions_in(self, request: SearchRequest) -> Versions:
         is_selected = patterns.selects(request.file_filter or "")

@@ -267,6 +267,18 @@ def test_switching_includes_on_or_off_is_noticed_by_every_source(project: Path) 
             assert {path for path in known if known[path] == current[path]}  # pages that include nothing
 
 
+def test_pages_as_they_were_indexed_are_not_searched_for_includes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a third of the time of a first scan."""
+    known = WorkingTree(project / "docs").scan().entries
+    searched: list[str] = []
+    monkeypatch.setattr(includes, "may_include", searched.append)
+    for source in every(project):
+        assert source.scan(known).entries == known
+    assert not searched
+
+
 def test_a_tree_that_knew_the_code_sees_each_change_of_it(project: Path) -> None:
     age(project / "src/app.py", project / "docs/first.md")
     tree = WorkingTree(project / "docs")
