@@ -110,6 +110,12 @@ def test_a_sound_project(project: Path) -> None:
     assert "fresh: 4 pages" in finding("index").text and "leaves it out" in finding("index in git").text
 
 
+def test_the_last_line_counts_what_is_wrong() -> None:
+    sound, wrong, note = (Finding(verdict, "text") for verdict in ("ok", "wrong", "note"))
+    assert cli._summary([sound]) == "Nothing is wrong."
+    assert cli._summary([note, sound, wrong, note]) == "1 thing is wrong, 2 notes."
+
+
 def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("ok", "This much was seen.")
@@ -513,8 +519,9 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     (project / ".git/hooks/pre-commit").write_text("#!/bin/sh\nmake check\n")
     (alone,) = findings("pre-commit")
     assert alone.text.endswith("has anvil-impact, but pre-commit is not set up in this clone.")
-    write(project, {".pre-commit-config.yaml": "repos: ["})
-    assert finding("pre-commit").verdict == "wrong"
+    for damaged in ("repos: [", "[" * 100_000):
+        write(project, {".pre-commit-config.yaml": damaged})
+        assert finding("pre-commit").verdict == "wrong"
 
 
 def test_hooks_in_a_folder_of_their_own(project: Path) -> None:

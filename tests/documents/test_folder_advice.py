@@ -19,6 +19,8 @@ def test_the_folders_near_a_missing_one_that_hold_pages_are_named(
     write(tmp_path, {"manual/deep/a.md": "# A\n", "src/a.py": "", ".hidden/a.md": "# A\n", "README.md": "# R\n"})
     named = f"--docs: {tmp_path / 'manual'} holds Markdown, and '.' has README.md."
     assert folder_advice(tmp_path / "docs") == f"Name the documentation folder with {named}"
+    write(tmp_path, {"b.md": "# B\n", "c.md": "# C\n"})
+    assert folder_advice(tmp_path / "docs").endswith("and '.' has README.md and 2 more Markdown files.")
 
 
 def test_a_folder_with_many_more_pages_is_named(tmp_path: Path) -> None:

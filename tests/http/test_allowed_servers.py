@@ -48,6 +48,13 @@ def test_a_name_is_resolved_once_and_must_be_public() -> None:
         policy.resolve("nowhere.example", 443, 5)
 
 
+def test_all_addresses_of_a_name_must_be_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in ("93.184.216.34", "10.1.2.3")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+    with pytest.raises(FetchError, match="is in a private network"):
+        DependencyPolicy().resolve("mixed.example", 443, 5)
+
+
 def test_a_host_that_the_user_named_may_be_anywhere() -> None:
     assert DependencyPolicy(["corp.example"]).resolve("corp.example", 443, 5) is None
     assert DependencyPolicy(["corp.example:8443"]).resolve("corp.example", 8443, 5) is None

@@ -100,3 +100,8 @@ def test_a_body_has_as_many_bytes_as_are_allowed() -> None:
             assert reply.body(5) == b"12345"
         with http.get(f"{server.url}/") as reply, pytest.raises(FetchError):
             reply.body(4)
+
+
+def test_the_message_of_an_error_with_an_address_is_not_shown() -> None:
+    assert client.reason(OSError("[Errno 111] Connection refused.")) == "Connection refused"
+    assert client.reason(ValueError("https://reader:secret@a.example is not valid")) == "ValueError"
