@@ -23,6 +23,7 @@ from anvil.clients.known_clients import CLIENTS
 from anvil.clients.server_entries import client_file, default_name
 from anvil.doctor import cli, project_parts
 from anvil.doctor.examination import ExaminedProject, Finding, Verdict, examined_project
+from anvil.doctor.integrations import named_indexes
 from anvil.embedding import local
 from anvil.embedding.provider import PROVIDERS, NoProvider
 from anvil.index_file.writer import checksum
@@ -522,6 +523,12 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     for damaged in ("repos: [", "[" * 100_000):
         write(project, {".pre-commit-config.yaml": damaged})
         assert finding("pre-commit").verdict == "wrong"
+
+
+def test_indexes_that_hooks_name_are_in_order(project: Path) -> None:
+    hooks = ", ".join(f"{{id: anvil-check, args: [--index={name}]}}" for name in ("docs/z.db", "../out.db", "a.db"))
+    write(project, {".pre-commit-config.yaml": f"repos: [{{repo: x, hooks: [{hooks}]}}]"})
+    assert named_indexes(project) == ["a.db", "docs/z.db"]
 
 
 def test_hooks_in_a_folder_of_their_own(project: Path) -> None:
