@@ -141,6 +141,9 @@ def test_what_is_not_followed_is_said_by_every_source_alike(linked: Path, tmp_pa
     for source in every(linked):
         assert {each.path: each.reason for each in source.scan().skipped} == said
         assert all(isinstance(source.read(name), Skipped) for name in links)
+    (linked / "docs/beside.md").symlink_to(f"{linked}-other/a.md")  # not inside, though its path begins so
+    said = {each.path: each.reason for each in WorkingTree(linked / "docs").scan().skipped}
+    assert "out of the repository" in said["beside.md"]
 
 
 def test_a_target_that_git_ignores_is_not_read(linked: Path) -> None:
