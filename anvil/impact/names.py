@@ -89,7 +89,6 @@ _COMMENT = lazy_pattern(
     r"\s*(?:#+(?![\[!]|define|include|if|pragma)|//[/!]?|/\*+|\*+/?|--(?=\s)|;+|<!--|%+|\"\"\"|''')(.*)"
 )
 _COMMENT_ENDS = ("*/", "-->", '"""', "'''")
-_HELP = lazy_pattern(r"(?i)\b(?:help|description|about|usage|doc|summary|title|message|msg|long_about|short)\b")
 _PLACEHOLDER = lazy_pattern(r"\{[^{}]*\}|\$\{[^{}]*\}|%[-+#0-9.]*[a-zA-Z]|\\[nrt]|\\\"")
 _FLAG_DEFINITION = lazy_pattern(
     r"add_argument|option\(|Option\(|argument\(|Flags?\(\)|flag\.\w+\(|\.\w+VarP?\(|addOption|\.option\(|"
@@ -398,7 +397,7 @@ def _fragments(line: str) -> Iterator[str]:
 
 
 def _prose(files: Sequence[FileChange]) -> Iterator[str]:
-    """Sentences that are added in comments, docstrings and help texts, the longest first."""
+    """Sentences that are added in comments, docstrings and strings, the longest first."""
     candidates: dict[str, None] = {}
     for file in files:
         block: list[str] = []
@@ -417,9 +416,7 @@ def _prose(files: Sequence[FileChange]) -> Iterator[str]:
                 block = [text] if text else []
             last = line.number
             if not text:
-                for fragment in _fragments(line.text):
-                    if _HELP.search(line.text) or len(words(fragment)) >= MIN_PROSE_WORDS:
-                        candidates.setdefault(fragment)
+                candidates.update(dict.fromkeys(_fragments(line.text)))
         candidates.setdefault(" ".join(block))
     sentences = [text[:MAX_PROSE_CHARS] for text in candidates if len(words(text)) >= MIN_PROSE_WORDS]
     yield from sorted(dict.fromkeys(sentences), key=len, reverse=True)

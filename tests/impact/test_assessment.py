@@ -343,3 +343,25 @@ def test_ten_sections_at_most_are_evidence_of_a_title(root: Path) -> None:
     diff = edited(root, {"app/worktrees.py": ("A = 1", "A = 2")})
     found = assessed(root, diff, "some words about nothing much").evidence
     assert len([each for each in found if each.feature == "title search"]) == 10
+
+
+def test_a_name_in_the_title_that_is_marked_weighs_more_than_a_word(root: Path) -> None:
+    diff = edited(root, {"app/worktrees.py": ("A = 1", "A = 2")})
+    marked, plain = (
+        strongest(assessed(root, diff, f"Wait a {word}"), "title name").strength for word in ("`minute`", "minute")
+    )
+    assert plain < 0.6 * marked
+
+
+def test_up_to_three_signs_may_be_between_the_words_of_a_name(root: Path) -> None:
+    write(root / "docs/spaced.md", "# Spaced\n\nThe idle - time is long, not the idle -- time.\n")
+    impact = assessed(root, edited(root, {"app/worktrees.py": ("A = 1", "A = 2")}), "Change `idleTime`")
+    assert [each.path for each in impact.evidence if each.feature == "title name"] == ["spaced.md"]
+
+
+def test_a_file_without_an_ending_is_not_known_by_the_links_to_its_name(root: Path) -> None:
+    write(root / "app/run", "A = 1\n")
+    write(root / "docs/run.md", "# Other\n\n[It](https://a.example/run) starts.\n")
+    commit(root, "run", at=1_700_000_001)
+    impact = assessed(root, edited(root, {"app/run": ("A = 1", "A = 2")}))
+    assert not [each for each in impact.evidence if each.feature == "link"]

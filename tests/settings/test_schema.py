@@ -26,6 +26,11 @@ def refusal(*layers: Any, origin: str = "anvil.toml") -> str:
     return str(error.value)
 
 
+def test_a_blank_path_is_no_path() -> None:
+    assert refusal({"docs": " "}).startswith("In anvil.toml: docs is empty.")
+    assert refusal({"index": " "}).startswith("In anvil.toml: index is empty.")
+
+
 @pytest.mark.parametrize(
     ("table", "part"),
     [
