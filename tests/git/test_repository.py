@@ -401,12 +401,14 @@ def test_rules_inside_of_a_folder_that_git_ignores_are_not_read(root: Path) -> N
 
 
 def test_a_file_that_was_removed_is_gone_in_a_sparse_checkout_too(root: Path) -> None:
-    write(root / "docs/b.md", "# B\n")
+    write(root / "docs/b.md", "# B\n\nAnother page.\n")
     write(root / "src/x.py", "x = 1\n")
     commit(root, "b", at=1_700_000_001)
     run(root, "mv", "docs/a.md", "src/a.md")
-    run(root, "rm", "-q", "docs/b.md")
+    run(root, "mv", "docs/b.md", "src/b.md")
     commit(root, "moved", at=1_700_000_002)
+    run(root, "rm", "-q", "src/b.md")
+    commit(root, "removed", at=1_700_000_003)
     run(root, "sparse-checkout", "set", "--no-cone", "docs")
     assert not (root / "src/a.md").exists()
     assert found(root).successors(["docs/a.md", "docs/b.md"]) == {"docs/a.md": "src/a.md", "docs/b.md": ""}
