@@ -34,6 +34,7 @@ from anvil.errors import (
 )
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifests import settings
+from anvil.library import stored_documents
 from anvil.library.document_chunker import DocumentPart
 from anvil.library.ingestion import stage_document
 from anvil.library.library import Library
@@ -230,6 +231,14 @@ def test_what_cannot_be_taken_in(library: Library, tmp_path: Path, monkeypatch: 
     with pytest.raises(ConfigError, match="path has control characters"):
         library.ingest_file("a\0b.md")
     assert rows(library)["documents"] == 0
+
+
+def test_a_document_has_so_many_passages_at_most(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stored_documents.MAX_PASSAGES == 32_768
+    monkeypatch.setattr(stored_documents, "MAX_PASSAGES", 2)
+    assert library.ingest_content(GUIDE, "a.md").chunk_count == 2
+    with pytest.raises(DocumentTooLarge, match="more than 2 passages"):
+        library.ingest_content(f"{GUIDE}\n# Tides\n\n{_BOATS}\n", "b.md")
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t"])
