@@ -148,8 +148,8 @@ GENERATORS = (
     Generator(
         "pdoc",
         meta="pdoc",
-        ignore=".view-source-button, section > .pdoc-code, [id] > .pdoc-code",
-        entries="[id] > .attr",
+        ignore=".view-source-button, section > .pdoc-code, [id] > .pdoc-code, details.source",
+        entries="[id] > .attr, dt[id]:has(> code.name)",  # of pdoc, of pdoc3
     ),
     Generator("exdoc", meta="exdoc", ignore=".top-search, .app-vsn, .icon-action"),
     Generator(
@@ -206,7 +206,14 @@ GENERATORS = (
         ignore=".phpdocumentor-breadcrumbs, .phpdocumentor-element__package, .phpdocumentor-search-results",
         title=".phpdocumentor-content__title",
     ),
-    Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",)),
+    Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",), entries=".odoc-spec > .spec[id]"),
+    Generator(
+        "pydoctor",
+        meta="pydoctor",
+        ignore=".headerLink, .sourceLink",
+        entries="a[name] + .functionHeader",
+        left_out=((r"(?:(?:class|module|name)Index|undoccedSummary|all-documents)\.html", LIST_OF_NAMES),),
+    ),
     Generator(
         "documenter",
         markup="#documenter",

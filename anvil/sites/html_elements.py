@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable
 
 from anvil.sites import html_tree
 from anvil.sites.html_tree import Element, classes
-from anvil.sites.page_content import HEADINGS, LEVELS, id_of, node_before, signature_name, text_of
+from anvil.sites.page_content import HEADINGS, LEVELS, anchor_of, id_of, node_before, signature_name, text_of
 
 
 def is_list_of_sections(element: Element, entries: Container[int], skipped: Container[int]) -> bool:
@@ -41,7 +41,10 @@ def _begins_section(item: Element, entries: Container[int], skipped: Container[i
     return False
 
 
-_ENTRY_NAME = ".name, .method-name, .documentableName, .token, .docstring-binding, .def, .def-name, dl.function strong"
+_ENTRY_NAME = """
+    .name:not(:has(.ident)), .ident, .method-name, .documentableName, .token, .docstring-binding, .def, .def-name,
+    .py-defname, dl.function strong
+"""
 
 
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
@@ -52,13 +55,16 @@ def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
         own_id = node.attributes.get("id") or ""
         return (signature_name(node) or signature) if own_id else "", own_id, signature
     name = html_tree.first(node, _ENTRY_NAME)
-    with_id = [node, html_tree.first(node, "[id], a[name]"), parent]
+    anchor = anchor_of(node) or (id_of(parent) if parent is not None else "")
     kind = html_tree.first(parent, ".modifier_kind") if parent is not None else None
     if parent is not None and kind is not None:  # Scaladoc 2, where the ids in a signature are those of types
         signature = f"{kind.text().strip()} {signature}"
-        with_id = [html_tree.first(parent, "a[id]")] if parent.tag == "li" else []
-    ids = (id_of(element) for element in with_id if element is not None)
-    return text_of(name if name is not None else node, skipped), next(filter(None, ids), ""), signature
+        link = html_tree.first(parent, "a[id]") if parent.tag == "li" else None
+        anchor = id_of(link) if link is not None else ""
+    in_anchor = anchor.rpartition("-")[2]  # in odoc only the id has the name alone
+    if name is None and in_anchor in signature.split():
+        return in_anchor, anchor, signature
+    return text_of(name if name is not None else node, skipped), anchor, signature
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

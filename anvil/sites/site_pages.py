@@ -41,8 +41,8 @@ _SPECIAL = (
         LIST_OF_NAMES,
     ),
     (re.compile(r"(?:.*/)?page/\d+/index\.html"), "it is a list of other pages"),
-    # of Sphinx, Doxygen and rustdoc
-    (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), SOURCE_CODE),
+    # of Sphinx, Javadoc, Doxygen and rustdoc
+    (re.compile(r"(?:.*/)?(?:(?:_modules|src-html)/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), SOURCE_CODE),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), OF_THEME),
     (re.compile(r"(?:.*/)?build/[0-9a-f]{32}\.html"), "it is the output of code in another page"),  # of MyST
 )
@@ -58,7 +58,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 51
+READER_VERSION = 52
 """Raise it when the same HTML gives other Markdown or facts than before. Cached pages are then read again. A new field
 of :class:`PageFacts` has the same effect by itself."""
 

@@ -277,6 +277,13 @@ def test_names_of_sandcastle_have_the_signs_that_its_scripts_write() -> None:
         """<link href="rdoc.css" rel="stylesheet"><main><h1>A</h1><div id="lamp" class="method-detail"><div
         class="method-header">def <span class="method-name">lamp</span>(on)</div><p>Text.</p><h6>Note</h6></div><div
         class="method-detail" id="rope"><div class="method-heading">rope</div></div></main>""",
+        """<meta name="generator" content="pdoc3 0.11"><article id="content"><h1>A</h1><dl><dt id="lamp"><code
+        class="name flex"><span>def <span class="ident">lamp</span></span>(on)</code></dt><dd><details class="source">
+        <summary>Expand source code</summary><pre>code</pre></details>Text.<h6>Note</h6></dd><dt id="rope"><code
+        class="name"><span class="ident">rope</span></code></dt></dl></article>""",
+        """<meta name="generator" content="pydoctor 25"><h1>A</h1><div><a name="m.lamp"> </a> <a name="lamp"> </a> <div
+        class="functionHeader">def <span class="py-defname">lamp</span>(on)<a class="headerLink">¶</a></div>
+        Text.<h6>Note</h6></div><div><a name="rope"></a><div class="functionHeader">rope</div></div>""",
         """<div id="documenter"><article class="content"><h1>A</h1><article class="docstring"><header>def <a id="lamp"
         class="docstring-binding">lamp</a>(on)</header><p>Text.</p><h6>Note</h6></article><details class="docstring"
         ><summary id="rope"><a class="docstring-binding">rope</a></summary></details></article></div>""",
@@ -302,6 +309,15 @@ def test_entries_of_an_api_are_sections(html: str) -> None:
     page = read_page(html)
     assert page.markdown == "# A\n\n## `lamp`\n\n`def lamp(on)`\n\nText.\n\n###### Note\n\n## `rope`\n"
     assert [heading.id.removeprefix("index-") for heading in page.headings][1:] == ["lamp", "", "rope"]
+
+
+def test_the_name_of_an_entry_of_odoc_is_that_of_its_id() -> None:
+    html = """<meta name="generator" content="odoc 3"><header class="odoc-preamble"><h1>A</h1></header><div
+    class="odoc-content"><div class="odoc-spec"><div class="spec value anchored" id="val-light_all"><a
+    href="#val-light_all" class="anchor"></a><code>val light_all : unit</code></div>Text.</div></div>"""
+    page = read_page(html)
+    assert page.markdown == "# A\n\n## `light_all`\n\n`val light_all : unit`\n\nText.\n"
+    assert page.headings[1] == (2, "val-light_all", "light_all")
 
 
 def test_a_heading_in_an_entry_of_an_api_is_below_it() -> None:

@@ -115,7 +115,9 @@ def test_files_that_generators_write_beside_pages_are_none(path: str, generator:
     assert bool(site_pages.choose({path: facts}, None, SiteOptions()).pages) == is_page
 
 
-@pytest.mark.parametrize("path", ["_modules/a.html", "api/lamp_8hpp_source.html", "src/lamp/lib.rs.html"])
+@pytest.mark.parametrize(
+    "path", ["_modules/a.html", "api/src-html/Lamp.html", "api/lamp_8hpp_source.html", "src/lib.rs.html"]
+)
 def test_source_code_is_no_page(path: str) -> None:
     chosen = site_pages.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
     assert [skipped.reason for skipped in chosen.left_out] == ["it shows source code"]
@@ -149,6 +151,7 @@ def test_lists_of_javadoc_and_pages_of_a_blog_are_no_pages(path: str, reason: st
         ("globals.html", "doxygen"),
         ("hierarchy.html", "doxygen"),
         ("classlamp_1_1Wick-members.html", "doxygen"),
+        ("classIndex.html", "pydoctor"),
     ],
 )
 def test_a_page_that_is_about_a_function_of_its_name_elsewhere(path: str, generator: str) -> None:
