@@ -16,8 +16,9 @@ OPENING = """\
 
 The tools that `anvil serve` offers to MCP clients: those of one surface, or of several (`--surface`). A tool returns
 structured content, and the same JSON as text; an error is one or two sentences that say what to do. Structured content
-must be an object, so an array is in it under the key `result`. In the tables of results `[]` means an array. How to run
-the server: [Serve](../guides/serve.md).
+must be an object, so an array is in it under the key `result`. In the tables of results `[]` means an array. With
+`--text markdown` an answer is one text, and `get_page`, `get_section` and `get_document` also take `offset`, the
+`next_offset` of the part before. How to run the server: [Serve](../guides/serve.md).
 """
 
 RESOURCES = """\
