@@ -43,7 +43,7 @@ MAX_FILES_AROUND = 50
 """Markdown files in folders above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
 NO_VECTORS = "near-duplicate compared equal text only: the index has no vectors. Build it with an embedding provider."
-STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run '{build}'."
+STALE = "near-duplicate left out {pages}, new or changed since the index was built. Run '{build}'."
 OTHER_TOOL = (
     "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
     "'rule = \"github\"' in the table [site] of anvil.toml."

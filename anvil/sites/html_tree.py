@@ -236,7 +236,7 @@ def select(root: Tree | Element, selector: str) -> list[Element]:
     try:
         return root.css(selector)
     except SelectolaxError:
-        raise ConfigError(f"{selector!r} is not a CSS selector that Anvil can read.") from None
+        raise ConfigError(f"{selector!r} is not a valid CSS selector. Correct site.content or site.ignore.") from None
 
 
 def first(root: Tree | Element, selector: str) -> Element | None:
