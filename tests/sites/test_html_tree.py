@@ -167,7 +167,7 @@ def test_a_long_page_is_not_deep(html: str) -> None:
 
 
 def test_a_selector_that_cannot_be_read_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"'p\[\[' is not a CSS selector"):
+    with pytest.raises(ConfigError, match=r"'p\[\[' is not a valid CSS selector. Correct site.content"):
         html_tree.select(html_tree.parse("<p>"), "p[[")
 
 
