@@ -124,13 +124,17 @@ def pull_request() -> PullRequest:
 
 
 def checkout_path(opened: Anvil, path: str) -> str | None:
-    """The path of a page from the root of the checkout (POSIX); None if the page is outside of it."""
+    """The path of a page as of :func:`_from_checkout`; None if it is no file here."""
     return None if opened.folder is None else _from_checkout(opened.folder.resolve() / path)
 
 
 def _from_checkout(file: Path) -> str | None:
-    """The path of an absolute file from the root of the checkout (POSIX); None if it is outside of it."""
-    root = Path(os.environ.get("GITHUB_WORKSPACE") or os.getcwd()).resolve()
+    """The path of an absolute file from the root of GitHub's checkout, None if it is outside of it; elsewhere its path
+    from the working folder (POSIX)."""
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    if not workspace:
+        return Path(os.path.relpath(file)).as_posix()
+    root = Path(workspace).resolve()
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else None
 
 

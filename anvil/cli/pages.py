@@ -95,8 +95,9 @@ def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
     for member in opened.selected():
         with contextlib.suppress(NotFound):
             places.append((member, place(opened.alone(member), typed)))
-    # pages with the whole path go before pages whose path only ends with it
-    places = [(member, found) for member, found in places if typed.startswith(found[0])] or places
+    # a file by its path from the working folder goes first, then a page with the whole path, then the end of a path
+    here = [(member, found) for member, found in places if (_below(member.docs_root, typed) or "").startswith(found[0])]
+    places = here or [(member, found) for member, found in places if typed.startswith(found[0])] or places
     if len(places) == 1:
         member, place_there = places[0]
         return opened.alone(member), *place_there
@@ -173,24 +174,17 @@ def folder(opened: Anvil, typed: str) -> str:
 
 
 def folders(opened: Anvil) -> dict[str | None, str]:
-    """Label of a collection -> the path of its folder from the working folder. If there is one index only, its key is
-    None. Collections without a folder are left out."""
+    """Label of a collection -> its folder, if it has one. If there is one index only, its key is None."""
     if not opened.is_several:
-        return {None: _from_here(opened.docs_root) if opened.docs_root else ""}
-    return {member.label: _from_here(member.docs_root) for member in opened.members if member.docs_root}
-
-
-def _from_here(folder: Path) -> str:
-    """The path of a folder from the working folder; "" for the working folder itself."""
-    path = os.path.relpath(folder)
-    return "" if path == os.curdir else path
+        return {None: str(opened.docs_root or "")}
+    return {member.label: str(member.docs_root) for member in opened.members if member.docs_root}
 
 
 def shown(folders: Mapping[str | None, str], path: str, collection: str | None, version: str | None) -> str:
     """The path of a page from the working folder, so that people can open it. If it is no file here, it is
     ``COLLECTION:PATH``. ``folders``: see :func:`folders`."""
     folder = folders.get(None if collection is None else labelled(collection, version))
-    return address(path, collection, version) if folder is None else os.path.join(folder, path)
+    return address(path, collection, version) if folder is None else os.path.relpath(os.path.join(folder, path))
 
 
 def _splits(typed: str) -> Iterator[tuple[str, str]]:

@@ -29,6 +29,18 @@ def read(lines: list[str]) -> Run:
     return run
 
 
+def test_elsewhere_than_on_github_a_path_is_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "docs/a.md"
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert runners._from_checkout(page.resolve()) == "docs/a.md"
+    (tmp_path / "tools").mkdir()
+    monkeypatch.chdir(tmp_path / "tools")
+    assert runners._from_checkout(page.resolve()) == "../docs/a.md"
+
+
 @given(TEXT, TEXT)
 def test_an_annotation_is_one_command(message: str, file: str) -> None:
     said: list[str] = []

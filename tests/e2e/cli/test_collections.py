@@ -45,7 +45,7 @@ def test_results_say_their_collection(project: Path) -> None:
     assert "--collection cannot be combined with --docs" in complaint("search", "-d", "docs", "--collection", "x", "y")
 
 
-def test_pages_are_named_by_collection(project: Path) -> None:
+def test_pages_are_named_by_collection(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert said("list").splitlines()[-1].startswith("bakery@2:rolls.md ")
     assert [line.split()[0] for line in said("list", "docs/guides").splitlines()] == [
         "docs:guides/alerts.md",
@@ -58,6 +58,8 @@ def test_pages_are_named_by_collection(project: Path) -> None:
         "show", "index.md"
     )
     assert said("show", "handbook:index.md").startswith("# Kitchen")
+    monkeypatch.chdir(project / "kitchen")
+    assert said("show", "index.md:1").startswith("# Kitchen"), "results print a page of this folder so"
     assert "There is no page rols.md." in complaint("show", "rols.md")
     assert "Closest: docs:index.md, handbook:index.md" in complaint("show", "INDEX.MD")
 

@@ -39,9 +39,11 @@ def test_lines_are_printed_as_grep_prints_them(work: Path) -> None:
     assert grep("--", "--token", "docs/guides") == "docs/guides/serve.md:3:| `--token` | ANVIL_TOKEN |\n"
 
 
-def test_in_the_documentation_folder_paths_begin_with_no_dot(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_from_the_working_folder(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(work / "docs")
     assert grep("--docs", ".", "-l", "anvil_token") == "guides/serve.md\nindex.md\n"
+    monkeypatch.chdir(work / "docs/guides")
+    assert grep("--docs", "..", "-l", "anvil_token") == "serve.md\n../index.md\n"
 
 
 def test_the_documentation_folder_itself_is_a_path(work: Path) -> None:
