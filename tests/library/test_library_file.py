@@ -219,3 +219,10 @@ def fits(found: Any) -> None:
             fits(inner)
         if each.type in ("str", "int"):
             assert type(value).__name__ == each.type, (each.name, value)
+
+
+@pytest.mark.parametrize("row", [(1, -1), (1, True), (1, "1"), (1, None), (1, 1.0)])
+def test_a_value_of_a_wrong_type_and_a_negative_number_are_damage(row: tuple[object, object]) -> None:
+    assert library_file.check_types((0, 1), "the row", int, int) == (0, 1)
+    with pytest.raises(library_file.Damage, match="the row has a value of a wrong type"):
+        library_file.check_types(row, "the row", int, int)
