@@ -240,6 +240,11 @@ def test_a_text_with_a_few_accents_is_not_guessed_at(text: str) -> None:
     assert read == text and "code page 1252" in note
 
 
+def test_the_encoding_of_a_text_of_one_line_is_guessed() -> None:
+    text = "Это русское руководство. Индекс хранится в одном файле."
+    assert decoded(text.encode("cp1251"))[0] == text
+
+
 def test_without_the_extra_an_encoding_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
     text, note = decoded("Это русское руководство".encode("cp1251"))

@@ -831,3 +831,14 @@ def test_a_book_has_redirects_and_may_link_to_books_beside_it(tmp_path: Path) ->
         report = linted(tmp_path, pages, "broken-link", others={"book.toml": config})
         assert report.generator == "unknown"
         assert {message.split("'")[1].partition("#")[0] for message in messages(report)} == set(expected)
+
+
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [({"mkdocs.yml": MKDOCS}, ["a.md:3"]), ({}, []), ({"book.toml": '[book]\nsrc = "docs"\n'}, [])],
+)
+def test_capital_letters_in_an_anchor_count_on_mkdocs(
+    tmp_path: Path, others: Mapping[str, str], found: list[str]
+) -> None:
+    pages = {"a.md": "# Head\n\n[x](#HEAD)\n"}
+    assert places(linted(tmp_path, pages, "broken-anchor", others=others)) == found

@@ -503,3 +503,11 @@ def test_a_section_is_read_in_parts_of_whole_lines(opened: Opener) -> None:
     assert pages.bounded_section(whole, 0, None) == pages.bounded_section(whole, 0, len(whole.content)) == whole
     for too_small in (0, -5):  # a reader who goes on by next_offset must come to the end
         assert pages.bounded_section(whole, 7, too_small).next_offset == 8
+
+
+def test_a_list_has_one_page_at_least(handbook: Reader) -> None:
+    listed = pages.list_pages(handbook)
+    assert len(listed.pages) > 2
+    for limit, max_chars in ((0, None), (-1, None), (1, None), (None, 1)):
+        shown = pages.bounded_list(listed, limit, 0, max_chars)
+        assert (shown.pages, shown.next_offset) == (listed.pages[:1], 1)
