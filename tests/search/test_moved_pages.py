@@ -21,3 +21,7 @@ def test_a_page_that_was_moved_and_edited_is_found() -> None:
 
 def test_empty_pages_are_no_pair() -> None:
     assert moved_pairs({"a.md": ""}, {"b.md": ""}) == {}
+
+
+def test_equal_texts_are_paired_by_path() -> None:
+    assert moved_pairs({"b.md": TEXT, "a.md": TEXT}, {"y.md": TEXT, "x.md": TEXT}) == {"x.md": "a.md", "y.md": "b.md"}

@@ -32,7 +32,7 @@ from anvil.search.confidence import UNLIKELY
 from anvil.search.query_preparation import embed_query
 from anvil.search.ranking import ScoreParts
 from anvil.search.result_texts import SectionSpan
-from anvil.search.searcher import RankedHits, Searcher
+from anvil.search.searcher import RankedHits, Result, Searcher, _best_first
 from anvil.settings.schema import ChunkingOptions, SearchOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
@@ -1029,3 +1029,16 @@ def test_front_matter_finds_the_first_part_of_its_page(opened: Opener, local: Em
         found = ask(searcher, question, mode="keyword")
         assert places(found) == ["a.md#First"], question
         assert "ebrafish" not in found.hits[0].content
+
+
+@pytest.mark.parametrize(("score", "order"), [(0.35, [(1, 0), (2, 0), (1, 1)]), (0.34, [(1, 0), (1, 1), (2, 0)])])
+def test_a_page_with_35_percent_of_the_best_score_comes_before_further_sections(
+    score: float, order: list[tuple[int, int]]
+) -> None:
+    evidence = confidence.MatchEvidence(0.0, 0.0, 1)
+    chunks = {(1, 0): 1.0, (1, 1): 0.9, (2, 0): score}  # (page, number in the page) -> score
+    found = [
+        Result(0, own, ranking.RankedChunk(own, (page << 15) + number, [], evidence))
+        for (page, number), own in chunks.items()
+    ]
+    assert [divmod(result.ranked.row, 1 << 15) for result in _best_first(found)] == order
