@@ -35,6 +35,8 @@ CHECKPOINT_PAGES = 2_000
 """Length of the write-ahead log at which SQLite copies it into the file."""
 PAGE_SIZE_BYTES = 8192
 LIBRARY = connections.Kind("a library", "Put a copy back, or move it away and ingest again.", "set library.index")
+_SEQUENCES = {("table", "sqlite_sequence"): "CREATE TABLE sqlite_sequence(name,seq)"}
+"""Made by SQLite for the table of vectors. It stays when they are dropped."""
 
 T = TypeVar("T")
 
@@ -160,7 +162,8 @@ def check_open(handle: apsw.Connection, path: Path) -> None:
     dimensions = meta.get("embedding_dimensions")
     if any(not isinstance(meta.get(key), str) for key in SETTINGS) or not re.fullmatch("[0-9]{1,4}", dimensions or ""):
         raise ArtifactRejected(f"{path} is damaged: its manifest is not whole. {LIBRARY.restore}")
-    if definitions != _expected_definitions(int(dimensions or 0)):  # triggers and views could run any statement
+    expected = _expected_definitions(int(dimensions or 0))
+    if definitions not in (expected, expected | _SEQUENCES):  # triggers and views could run any statement
         raise ArtifactRejected(f"{path} has tables that a library does not have. Put a copy back, or move it away.")
 
 

@@ -148,7 +148,7 @@ def comparable_vector(
 def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
     """Why an index with this manifest cannot be searched by meaning; None if it can."""
     if meta["embedding_dimensions"] == "0":
-        remedy = "" if provider.name == "none" else " To make them, build the index again."
+        remedy = "" if provider.name == "none" else " Run 'anvil build', for a library 'anvil ingest --reembed'."
         return f"Semantic search is off: the index was built without vectors (embedding provider none).{remedy}"
     try:
         digest = provider.digest

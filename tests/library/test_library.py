@@ -598,8 +598,10 @@ def test_another_model_is_named_and_the_library_stays_readable(meaning: Library,
                 take()
         assert other.reembed() == 2
         assert other.ingest_content("new", "b.md").status == "indexed"
+    with opened(meaning.path) as again:
+        assert again.list_documents().total == 2
     found = meaning.search("lamp")
-    assert found.results and "Semantic search is off" in found.notes[0]
+    assert found.results and "--reembed" in found.notes[0]
     assert meaning.reembed() == 3
     assert is_semantic(meaning)
 
