@@ -47,7 +47,7 @@ from anvil.wording import shown as quoted
 NEAREST_CHUNKS = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
 MANY_CANDIDATES = 200
-"""Candidates by words, and as many by vectors, if versions, translations and copies leave too few of ``CANDIDATES``."""
+"""Candidates by words, and as many by vectors, if versions, translations, copies and records leave too few pages."""
 MAX_CACHED_SELECTIONS = 16
 """Selections of chunks and of versions that are cached. With 20,000 pages, making one takes 30 to 80 ms."""
 FIRST_SHARE = 0.35
@@ -183,14 +183,19 @@ class Searcher:
         hits = ranked_hits([self], request, {0: candidates}, candidates.total, results)
         return replace(hits, notes=(*notes, *hits.notes))
 
-    def select(self, request: SearchRequest, one_version: tuple[Versions, Wanted] | None = None) -> Any:
+    def select(
+        self,
+        request: SearchRequest,
+        one_version: tuple[Versions, Wanted] | None = None,
+        without: frozenset[int] = frozenset(),
+    ) -> Any:
         """The chunks that a request is about; None for all. ``one_version``: only those in the wanted version of each
-        page.
+        page. ``without``: documents to leave out.
 
         A version is one that a page names, or a folder around it. The language ``en`` includes ``en-GB``.
         """
-        key = request.file_filter, request.version, request.language, one_version and one_version[1].versions
-        return self._cached(request, key, lambda: self._select(request, one_version))
+        key = request.file_filter, request.version, request.language, one_version and one_version[1].versions, without
+        return self._cached(request, key, lambda: self._select(request, one_version, without))
 
     def _cached(self, request: SearchRequest, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """The result of ``make``, which is cached by ``key`` unless the request names its pages."""
@@ -202,7 +207,9 @@ class Searcher:
             self._cache[key] = make()
         return self._cache[key]
 
-    def _select(self, request: SearchRequest, one_version: tuple[Versions, Wanted] | None) -> Any:
+    def _select(
+        self, request: SearchRequest, one_version: tuple[Versions, Wanted] | None, without: frozenset[int]
+    ) -> Any:
         """The selection of :meth:`select`."""
         paths, version, language = request.paths, request.version, request.language
         if not (version is None and language is None):
@@ -213,8 +220,8 @@ class Searcher:
                 and (version is None or page_variants.is_of_version((own.version, *path.split("/")[:-1]), version))
                 and (language is None or is_in_language(own.language or "", language))
             )
-        if one_version is not None:
-            left_out = page_variants.left_out(*one_version)
+        left_out = without if one_version is None else without | page_variants.left_out(*one_version)
+        if left_out:
             kept = (path for id_, path in self.index.reader.paths() if id_ not in left_out)
             paths = frozenset(path for path in kept if paths is None or path in paths)
         return self.index.select(request.file_filter, paths)
@@ -228,7 +235,8 @@ class Searcher:
         total = self.index.count(selection)
         want = page_variants.wanted(versions, query) if versions.pages else None
         # With 25 versions, the best chunks are 25 copies of one. So one version of each page has candidates of its own.
-        selections = [selection] if want is None else [self.select(request, (versions, want)), selection]
+        edition = None if want is None else (versions, want)
+        selections = [selection] if edition is None else [self.select(request, edition), selection]
         weights = ranking.query_weights(self.index, query if want is None else want.words)
         vector: NDArray[np.float32] | None = None
         failure: str | None = None
@@ -247,19 +255,21 @@ class Searcher:
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
+            is_about_records, factors = page_weights.asks_for_records(query), self.index.page_factors.usual
+            records = frozenset(() if is_about_records else (page for page in factors if factors[page] < 1))
             for count in (CANDIDATES, MANY_CANDIDATES):
                 ranked, is_exact = self._ranked(query, weights, vector, selections, count, mode)
                 # A question about changes is about several versions, unless it names one.
-                is_weighed = (
-                    want is not None
-                    and not is_exact
-                    and (len(want.versions) == 1 or not page_weights.asks_for_records(query))
-                )
+                is_weighed = want is not None and not is_exact and (len(want.versions) == 1 or not is_about_records)
                 results = self._without_variants(ranked, versions, want, mode, is_weighed=is_weighed)
                 pages = {result.row >> CHUNK_BITS for result in results}
-                is_full = len(results) == len(ranked) or len(pages) >= request.top_k or total <= ranking.MAX_WHOLE
+                is_crowded = 2 * sum(result.row >> CHUNK_BITS in records for result in results) > len(results)
+                has_all = len(results) == len(ranked) and not is_crowded
+                is_full = has_all or len(pages) >= request.top_k or total <= ranking.MAX_WHOLE
                 if is_full or mode != "hybrid":  # the search page reads no more candidates
                     break
+                if is_crowded:  # a changelog titled with the name of a package has it in each section
+                    selections = [*selections, self.select(request, edition, records)]
         return Candidates(results, total, weights, vector, failure)
 
     def _ranked(

@@ -313,6 +313,22 @@ def test_a_record_ranks_below_a_page_on_the_subject_unless_it_is_asked_for(
     assert paths(ask(searcher, "lantern rotation release"))[:1] == ["changelog.md"]
 
 
+def test_a_long_changelog_titled_with_the_name_of_a_package_leaves_room_for_other_pages(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    """Changesets writes such a changelog: the name of the package counts in each of its hundreds of sections."""
+    changes = "".join(f"\n## 1.0.{number}\n\n{f'Fixed number {number} of the beam. ' * 8}\n" for number in range(450))
+    pages = {
+        "packages/lantern/CHANGELOG.md": f"# @lamps/lantern\n{changes}",
+        "packages/lantern/README.md": "# The lantern\n\nInstall @lamps/lantern to turn the light.\n",
+        "guide.md": "# Keepers\n\nA keeper cleans the lantern.\n",
+    }
+    searcher = opened(pages, keywords)
+    found = paths(ask(searcher, "lantern"))
+    assert found[0] == "packages/lantern/README.md" and set(found) == set(pages)
+    assert paths(ask(searcher, "lantern changelog"))[0] == "packages/lantern/CHANGELOG.md"
+
+
 def test_a_hit_says_where_it_stands(lighthouse: Searcher) -> None:
     hit = ask(lighthouse, "silence at night").hits[0]
     lines = PAGES["guides/alerts.md"].splitlines(keepends=True)
