@@ -36,16 +36,17 @@ class BuildReport:
     size_bytes: int = 0
     kept: int = 0
     refusal: str = ""
+    vectors: int = 0
 
     @property
     def nothing_embedded(self) -> bool:
-        """Whether the embedding provider had texts and made no vector."""
-        return not self.embedded and bool(self.failed or self.kept)
+        """Whether the embedding provider had texts and made no vector, so that the index has none or old ones."""
+        return not self.embedded and bool(self.kept or (self.failed and not self.vectors))
 
     @property
     def nothing_embedded_because(self) -> str:
         """The message for :attr:`nothing_embedded`, with the provider's reason."""
-        reason = self.failed[0].reason if self.failed else self.refusal
+        reason = self.refusal or self.failed[0].reason
         left = "The old ones are kept." if self.kept else "Search uses keywords until a build can make them."
         return f"No vector could be made: {reason.rstrip('.')}. {left}"
 
@@ -72,6 +73,7 @@ def report_on(
         skipped=skipped,
         seconds=time.perf_counter() - started,
         size_bytes=index.stat().st_size,
+        vectors=counts["vectors"],
     )
 
 

@@ -85,7 +85,7 @@ def command(
 ) -> int:
     """Build the index, or bring it up to date. Nothing is written when nothing changed.
 
-    Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or the provider made no vector.
+    Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or no vector could be made.
     """
     from anvil.api import build as build_index
     from anvil.api import publish_site_files

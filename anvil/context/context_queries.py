@@ -259,7 +259,7 @@ class Context(AbstractContextManager["Context"]):
                 tasks=contents.counts,
                 lastIngestion=state.timestamp,
                 errors=len(state.errors),
-                notes=tuple(notes),
+                notes=tuple(dict.fromkeys(notes)),
             )
 
     @contextmanager

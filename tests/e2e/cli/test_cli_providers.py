@@ -30,3 +30,19 @@ def test_a_build_whose_provider_makes_no_vector_keeps_those_there_are(
     assert index.read_bytes() == before
     server.script = good
     in_process.program("build", *words, "--force")
+
+
+def test_a_passage_that_the_provider_refuses_each_time_fails_no_build(
+    tmp_path: Path,
+    server: Server,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n\nWords.\n", encoding="utf-8")
+    (tmp_path / "docs/b.md").write_text("# B\n\nRefused.\n", encoding="utf-8")
+    for name, value in (("OPENAI_API_KEY", "sk"), ("OPENAI_BASE_URL", server.url), ("ANVIL_EMBEDDING_DIMENSIONS", "3")):
+        monkeypatch.setenv(name, value)
+    server.script = lambda body, call: error(400, "no") if "Refused" in str(body["input"]) else good(body, call)
+    for _ in range(2):
+        told = in_process.program("build", "--docs", str(tmp_path / "docs"), "--provider", "openai").stderr
+        assert "found by keyword only: b.md: B" in told and "No vector could be made" not in told
