@@ -24,3 +24,18 @@ def test_a_key_that_the_provider_withdrew_is_refused_after_ten_minutes(monkeypat
         monkeypatch.setattr(time, "monotonic", lambda: clock() + 601)
         with pytest.raises(oauth.InvalidToken, match="a key that the identity provider does not have"):
             keys.claims(token, (RESOURCE,))
+
+
+@pytest.mark.parametrize(
+    ("headers", "token"),
+    [
+        ([], ""),
+        ([b"Bearer abc"], "abc"),
+        ([b"bearer  abc "], "abc"),
+        ([b"Basic abc"], ""),
+        ([b"Bearer abc", b"Bearer abc"], ""),  # a proxy may check another one than the server does
+    ],
+)
+def test_a_request_has_one_token(headers: list[bytes], token: str) -> None:
+    scope = {"type": "http", "headers": [(b"host", b"a"), *((b"Authorization", value) for value in headers)]}
+    assert oauth.bearer_token(scope) == token
