@@ -621,3 +621,24 @@ def test_steps_go_along_the_first_parents(root: Path) -> None:
     assert repository.changed(old_root, new_root) == {"docs/b.md"}
     assert len(list(repository.steps(head, 1, ["none"]))) == 1
     assert repository.subjects(head, first, 5) == ["merge"]
+
+
+def test_an_empty_folder_of_git_is_no_repository_and_one_without_head_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "x/.git").mkdir(parents=True)
+    assert Repository.discover(tmp_path / "x") is None
+    write(tmp_path / "x/.git/config", "[core]\n")
+    with pytest.raises(GitError, match="is not a complete repository: it has no HEAD"):
+        Repository.discover(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("index.lock", "all"), ("next-index-7.lock", "named"), ("index", None), ("other", None)]
+)
+def test_the_index_of_a_commit_that_git_makes_is_temporary(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str | None
+) -> None:
+    git_dir = root / ".git"
+    if name != "index":
+        (git_dir / name).write_bytes((git_dir / "index").read_bytes())
+    monkeypatch.setenv("GIT_INDEX_FILE", str(git_dir / name))
+    assert found(root).staging.temporary == kind

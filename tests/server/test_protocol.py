@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import anvil
+from anvil.server import protocol
 from anvil.server.docs_toolset import TOOLSET
 from anvil.server.http_options import HttpOptions
 from anvil.server.http_transport import streamable
@@ -198,3 +199,9 @@ def test_a_body_that_is_no_message_is_refused(running: list[RunningToolset], hea
         for body, answer in zip(bodies, over_http(running, [(body, headers) for body in bodies]), strict=True):
             assert answer["id"] == (1 if b'"id": 1' in body else None) and answer["error"]["code"] == code, body
             assert "Send one JSON-RPC 2.0" in answer["error"]["message"].replace("send", "Send"), body
+
+
+def test_an_error_is_a_text_or_a_value_as_the_toolset_says() -> None:
+    assert protocol.error_result("gone", TOOLSET)["content"] == [{"type": "text", "text": "gone"}]
+    as_value = protocol.error_result("gone", replace(TOOLSET, errors_as_values=True))
+    assert (as_value["structuredContent"], as_value["isError"]) == ({"status": "error", "error": "gone"}, True)
