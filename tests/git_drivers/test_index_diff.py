@@ -120,3 +120,11 @@ def test_settings_that_differ_are_named(compare: Comparison, local: EmbeddingPro
     changed = {key: (old, new) for key, old, new in found.settings}
     assert changed["embedding_provider"] == ("none", "local") and "500" in changed["chunking"][1]
     assert "~ embedding_provider: none -> local\n" in index_diff.render(found)
+
+
+def test_a_page_with_another_title_is_changed(docs: Path, compare: Comparison) -> None:
+    write(docs, {"install.md": PAGES["install.md"].replace("title: Installing", "title: Other")})
+    found, _ = compare()
+    assert [(page.kind, page.file_path, page.sections, page.title) for page in found.pages] == [
+        ("changed", "install.md", (), "Other")
+    ]
