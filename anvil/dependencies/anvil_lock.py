@@ -85,10 +85,9 @@ def parse(text: str, place: str) -> list[LockedDocs]:
         entries = [_entry(row, number) for number, row in enumerate(rows, 1)]
         if len({entry.key for entry in entries}) < len(entries):
             raise ValueError("it has a package twice at the same version")
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    except ValueError as error:  # TOMLDecodeError is a ValueError
         raise ConfigError(
-            f"{place} cannot be used: {reason}. Restore it from git, or remove it and run 'anvil deps add'."
+            f"{place} cannot be used: {error}. Restore it from git, or remove it and run 'anvil deps add'."
         ) from None
     return entries
 

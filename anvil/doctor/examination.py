@@ -149,7 +149,7 @@ def read_yaml(file: Path) -> Any:
     """The value of a YAML file, with None for tags of other programs, such as ``!ENV``. Raises :class:`ConfigError`."""
     try:
         return data_formats.read_yaml(safe_files.text(file), "null")
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"{relative(file)} cannot be read: {' '.join(str(error).split())[:200]}. Correct it."
         ) from error

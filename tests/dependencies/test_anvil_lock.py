@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -97,3 +98,9 @@ def test_a_merge_conflict_is_named() -> None:
     text = "version = 1\n<<<<<<< HEAD\n[[docs]]\n=======\n>>>>>>> theirs\n"
     with pytest.raises(ConfigError, match=r"has merge conflicts\. Keep one of the sides"):
         anvil_lock.parse(text, "anvil.lock")
+
+
+def test_a_lock_that_is_nested_too_deeply_says_so(tmp_path: Path) -> None:
+    (tmp_path / "anvil.lock").write_text("version = 1\na = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match="cannot be used: it is nested too deeply"):
+        anvil_lock.read_lock(tmp_path)
