@@ -197,7 +197,7 @@ class OpenAIProvider:
             if self._connected is None:
                 self._key = api_key(self._settings)
                 if not self._key:
-                    raise ProviderError("OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY.")
+                    raise ProviderError("OpenAI API key required. Set embedding.api_key or OPENAI_API_KEY.")
                 install_log_filter()
                 self._connected = _library().OpenAI(
                     api_key=self._key,

@@ -154,7 +154,7 @@ def test_a_missing_key_is_said_exactly() -> None:
     for use in calls:
         with pytest.raises(ProviderError) as caught:
             use(OpenAIProvider(EmbeddingSettings()))
-        assert str(caught.value) == "OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY."
+        assert str(caught.value) == "OpenAI API key required. Set embedding.api_key or OPENAI_API_KEY."
 
 
 def test_key_and_address_from_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
