@@ -104,13 +104,10 @@ def _read_pyproject(text: str) -> Iterator[Dependency]:
             yield from (_package(name, None) for name in (names if isinstance(names, dict) else ()) if name != "python")
 
 
-def _read_requirements(text: str) -> Iterator[Dependency]:
-    return (_package(name, None) for name in _requirements(text)[1]["."])
-
-
 PROJECT_FILES: Mapping[str, Callable[[str], Iterable[Dependency]]] = {
     "pyproject.toml": _read_pyproject,
-    "requirements.txt": _read_requirements,  # also without pins, so it is no lockfile then
+    # also without pins, so it is no lockfile then
+    "requirements.txt": lambda text: (_package(name, None) for name in _requirements(text)[1]["."]),
 }
 
 

@@ -580,8 +580,8 @@ def matches_at(text: str, stems: Collection[str]) -> list[Spot]:
     for prefix in stems:  # a stem is the beginning of a folded word, and few words begin with one
         at = folded.find(prefix)
         while at >= 0:
-            end = at + 1
-            if not (at and _is_in_word(text[at - 1])):
+            end, before = at + 1, text[at - 1 : at]
+            if not (before.isalnum() or before == "_") or is_unspaced(before):
                 word = pattern.match(text, at)
                 assert word is not None
                 end = word.end()
@@ -589,7 +589,3 @@ def matches_at(text: str, stems: Collection[str]) -> list[Spot]:
                     spots.append((at, prefix))
             at = folded.find(prefix, end)
     return sorted(spots)
-
-
-def _is_in_word(character: str) -> bool:
-    return (character.isalnum() or character == "_") and not is_unspaced(character)
