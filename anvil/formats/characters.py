@@ -119,6 +119,8 @@ def plain_name(path: str) -> str:
 
 def columns(text: str) -> int:
     """The columns that a text takes in a terminal: two for a wide character, none for a mark on a letter."""
+    if text.isascii():  # nearly all paths
+        return len(text)
     return sum(
         1 + (unicodedata.east_asian_width(character) in "WF") - (unicodedata.category(character) in ("Mn", "Me", "Cf"))
         for character in text

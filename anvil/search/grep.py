@@ -23,7 +23,7 @@ from anvil.formats import patterns
 from anvil.formats.characters import LINE_END, is_unicode
 from anvil.formats.patterns import lazy_pattern
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import StoredDocument, is_parallel
+from anvil.index_file.table_rows import is_parallel
 from anvil.requests import GrepRequest, still_wanted
 from anvil.results import GrepMatch, GrepResult
 from anvil.search import pages
@@ -202,15 +202,15 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
     matches: list[GrepMatch] = []
     total = total_pages = 0
     documents = _documents(reader, request.path, docs_root)
-    chunks_of_pages = reader.chunks_of_pages(document.id for document in documents)
+    chunks_of_pages = reader.chunks_of_pages(id_ for _, id_ in documents)
     notes: tuple[str, ...] | None = None
-    for number, (document, chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
+    for number, ((path, id_), chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
         text = pages.page_text(chunks)
         page: _PageLines | None = None
         composed = unicodedata.normalize("NFC", with_line_feeds(text))  # has the same lines
         for line in _matching_lines(matcher, composed, stop_at):
             if page is None:
-                page = _PageLines(document, text, reader)
+                page = _PageLines(path, id_, text, reader)
                 total_pages += 1
             total += 1
             if len(matches) < request.offset + request.max_matches:
@@ -218,7 +218,7 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
         if time.monotonic() > stop_at and number + 1 < len(documents):
             left = counted(len(documents) - number - 1, "page")
             notes = (
-                f"Stopped after {TIME_LIMIT_S:.0f} seconds in {document.file_path}; {left} after it not searched. "
+                f"Stopped after {TIME_LIMIT_S:.0f} seconds in {path}; {left} after it not searched. "
                 "Give a folder as path, or a simpler pattern.",
             )
             break
@@ -237,15 +237,16 @@ def bounded(matches: Sequence[GrepMatch], request: GrepRequest) -> list[GrepMatc
     return shown
 
 
-def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[StoredDocument]:
-    """The pages that ``path`` names: a folder, a glob or one page; all for None. Raises :class:`NotFound`."""
-    if path is None:
-        return list(reader.documents())
-    if len(path) <= MAX_PATH_CHARS and is_unicode(path):
-        is_selected = patterns.selects(path)
-        if documents := [document for document in reader.documents() if is_selected(document.file_path)]:
+def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[tuple[str, int]]:
+    """Path and id of the pages that ``path`` names: a folder, a glob or one page; all for None. Raises
+    :class:`NotFound`."""
+    if path is None or (len(path) <= MAX_PATH_CHARS and is_unicode(path)):
+        is_selected = patterns.selects(path or "")
+        documents = sorted((own_path, id_) for id_, own_path in reader.paths() if is_selected(own_path))
+        if documents or path is None:
             return documents
-    return [pages.find_document(reader, path, docs_root)]  # an absolute path; else the error names the closest pages
+    document = pages.find_document(reader, path, docs_root)  # an absolute path; else the error names the closest pages
+    return [(document.file_path, document.id)]
 
 
 def _matching_lines(matcher: LineMatcher, text: str, stop_at: float) -> Iterator[int]:
@@ -264,14 +265,20 @@ def _matching_lines(matcher: LineMatcher, text: str, stop_at: float) -> Iterator
 class _PageLines:
     """The lines of a page and their sections."""
 
-    def __init__(self, document: StoredDocument, text: str, reader: IndexReader) -> None:
-        self.document, self._text, self._reader = document, text, reader
+    def __init__(self, path: str, id_: int, text: str, reader: IndexReader) -> None:
+        self._path, self._id, self._text, self._reader = path, id_, text, reader
         self.lines = with_line_feeds(text).split("\n")
 
     @cached_property
     def _sections(self) -> Sequence[Section]:
         """Read for the first line that is shown: most matches of a common word are only counted."""
-        return self._reader.sections(self.document.id)
+        return self._reader.sections(self._id)
+
+    @cached_property
+    def _is_made(self) -> bool:
+        """Whether the text was made from HTML."""
+        document = self._reader.document(self._path)
+        return document is not None and document.metadata.get("rendered") is True
 
     @cached_property
     def _first_lines(self) -> Sequence[int]:
@@ -291,10 +298,9 @@ class _PageLines:
         """
         section = self._sections[bisect.bisect_right(self._first_lines, number) - 1]
         first, last = section.start_line, section.end_line
-        is_made = self.document.metadata.get("rendered") is True
         if first is None or last is None:
             return section.heading_path, None
-        if is_made and not is_parallel(self._text[section.start : section.end], first, last):
+        if self._is_made and not is_parallel(self._text[section.start : section.end], first, last):
             return section.heading_path, first if first == last else None
         return section.heading_path, min(first + number - self._first_lines[section.ordinal], last)
 
@@ -306,7 +312,7 @@ class _PageLines:
         start = max(0, _first_match(text, matcher, stop_at) - CHARS_BEFORE_MATCH) if is_cut else 0
         before, after = self.lines[max(0, number - context) : number], self.lines[number + 1 : number + 1 + context]
         return GrepMatch(
-            file_path=self.document.file_path,
+            file_path=self._path,
             line=source_line,
             text=_cut(text, start) if is_cut else text,
             heading_path=heading_path,

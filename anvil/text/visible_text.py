@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from anvil.formats.characters import LINE_END
@@ -22,7 +23,7 @@ MASK = "\x7f"
 GAP = "\x1f"
 """Replaces a hidden character at which readers see a space or a line break, such as between two cells of a table."""
 
-_MASKS = lazy_pattern(f"[{MASK}{GAP}]")
+_MASKS = lazy_pattern(f"[{MASK}{GAP}]+")
 _HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
 _TAG_INDENT = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*", re.M)
 _NOT_LINE_END = lazy_pattern(r"[^\r\n]")
@@ -149,16 +150,17 @@ def without_hidden_lines(mask: str) -> str:
 
 def taken(text: str, mask: str) -> str:
     """The hidden characters of ``text``. ``mask``: the masked form of the text."""
-    return "".join(text[mark.start()] for mark in _MASKS.finditer(mask)) if mask != text else ""
+    return "".join(text[run.start() : run.end()] for run in _MASKS.finditer(mask)) if mask != text else ""
 
 
 def restored(mask: str, characters: str) -> str:
     """The whole text, made of its masked form and the characters of :func:`taken`."""
     if not characters:
         return mask
-    left = iter(characters)
-    # An index file may come from elsewhere and have fewer characters than masks. Then the other masks stay.
-    return _MASKS.sub(lambda mark: next(left, mark[0]), mask)
+    *pieces, last = mask.replace(GAP, MASK).split(MASK)
+    # An index file may come from elsewhere and have fewer characters than masks. Then masks stay.
+    hidden = characters.ljust(len(pieces), MASK)
+    return "".join(chain.from_iterable(zip(pieces, hidden, strict=False))) + last
 
 
 def is_separate_mark(before: str, inside: str) -> bool:

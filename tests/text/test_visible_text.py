@@ -160,6 +160,12 @@ def test_offsets_lines_and_the_source_survive() -> None:
         assert visible_text.restored(mask, visible_text.taken(text, mask)) == text
 
 
+def test_masks_of_a_damaged_index_stay_and_no_text_is_added() -> None:
+    mask = f"a{visible_text.MASK}b{visible_text.GAP}c"
+    assert visible_text.restored(mask, "<") == f"a<b{visible_text.MASK}c"
+    assert visible_text.restored(mask, "<> and more") == "a<b>c"
+
+
 @pytest.mark.parametrize(
     "unit",
     [
