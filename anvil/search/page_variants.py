@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache, wraps
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from anvil.formats.version_names import (
     LANGUAGE_NAME,
@@ -44,6 +44,7 @@ often (``benchmarks/versioned_docs.py``)."""
 LEAST_SHARE = 0.1
 """A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
 outside of all folders of versions is not the newest version."""
+T = TypeVar("T")
 _NAME = rf"(?:{VERSION_NUMBER.pattern}|{'|'.join(sorted(VERSION_NAMES))})"
 _ARRANGEMENTS = tuple(
     (re.compile(rf"(^|/){arranged}", re.I), usual)
@@ -158,6 +159,13 @@ def editions(index: IndexReader) -> Editions:
     return {page.file_path: version_and_language(page.metadata) for page in index.documents()}
 
 
+def _cached(find: Callable[[Iterable[tuple[int, str]]], T]) -> Callable[[Iterable[tuple[int, str]]], T]:
+    """``find``, a function of (id, path) of all pages, with a cache: most edits change no path."""
+    cached = lru_cache(4)(find)
+    return wraps(find)(lambda pages: cached(tuple(pages)))
+
+
+@_cached
 def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
     """The versions in a folder of documents: :func:`version_folders`. All other pages are in no version's folder."""
     pages = [(id_, plain(path)) for id_, path in paths]
@@ -331,6 +339,7 @@ def without_copies(
     return [max(same, key=preference)._replace(score=same[0].score) for same in copies.values()]
 
 
+@_cached
 def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
     """The translated pages: document id -> its path without the language, which its translations have too.
 

