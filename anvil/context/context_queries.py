@@ -244,14 +244,14 @@ class Context(AbstractContextManager["Context"]):
         state = self.records.state()
         with self._query() as (contents, copy):
             note, failure = contents.note(), self._corpus.provider_failure
-            notes = [*state.notes, *self._live.notes(copy), *([note] if note else [])]
+            notes = [*self._corpus.notes, *state.notes, *self._live.notes(copy), *([note] if note else [])]
             # files that are no errors, such as those over the size limit
             if skipped := [f"{each.path} ({each.reason})" for each in self._corpus.source.scan(copy.indexed).skipped]:
                 notes.append(f"Skipped: {first_of(skipped, MAX_NAMED_FILES)}.")
             if failure is not None and not any(failure in note for note in notes):
                 notes.append(failure)
             return Health(
-                status="degraded" if state.errors or failure or state.degraded else "ok",
+                status="degraded" if state.errors or failure or state.notes else "ok",
                 uptimeSeconds=round(time.monotonic() - self._started_at, 3),
                 artifacts=len(contents.artifacts),
                 chunks=contents.chunks,

@@ -72,17 +72,14 @@ class Ingestion:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state after the last run: its time, the hash of each file (git's blob id), errors and notes.
-
-    ``degraded``: whether vectors are missing because the provider failed.
-    """
+    """The state after the last run: its time, the hash of each file (git's blob id), errors, and notes on vectors that
+    are missing because the provider failed."""
 
     timestamp: str | None = None
     version: int = METADATA_VERSION
     hashes: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
-    degraded: bool = False
 
 
 class Records:
@@ -132,7 +129,7 @@ class Records:
 class ContextCorpus:
     """The context files of one repository, and the folder with their index: a :class:`anvil.live.live_index.Corpus`.
 
-    ``notes`` are stored with each run.
+    ``notes`` are about the configuration.
     """
 
     configured: Mapping[str, str | None] = {}
@@ -176,6 +173,12 @@ class ContextCorpus:
             self._provider, self.provider_failure = provider_or_none(replace(self._embedding, provider=name))
         return self._provider
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about the configuration, such as on directories that are missing."""
+        missing = missing_directories(self.options, self.root)
+        return (*self._notes, missing) if missing else self._notes
+
     def ensure_usable(self) -> None:
         """Raise :class:`ConfigError` when the index folder is outside the repository, as by a symbolic link."""
         root = self.root
@@ -197,8 +200,6 @@ class ContextCorpus:
 
         self.ensure_usable()
         executor = LocalExecutor(self.provider, never_raises=True, failure=self.provider_failure)
-        missing = missing_directories(self.options, self.root)
-        notes = (*self._notes, *([missing] if missing else []))
         started = time.perf_counter()
         self.records.prepare()
         with _run_lock(self.records, request):
@@ -206,14 +207,12 @@ class ContextCorpus:
             force = request.force or (self.records.index.exists() and last_run.version != METADATA_VERSION)
             request = replace(request, force=force, workers=executor)
             report = builder.build(self.source, self.records.index, self.provider, self.chunking, request)
-            if executor.failure is not None:
-                notes = (*notes, f"Vectors are missing; the next run tries again: {executor.failure}")
+            notes = (f"Vectors are missing; the next run tries again: {executor.failure}",) if executor.failure else ()
             timestamp = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             with verify.open_checked(self.records.index) as reader:
                 contents, hashes = stored_artifacts(reader, self.options.types, self.options.tasks), reader.blob_ids()
             failures = tuple(skipped for skipped in report.skipped if is_failure(skipped.reason))
-            degraded = executor.failure is not None
-            state = State(timestamp, hashes=hashes, errors=failures, notes=notes, degraded=degraded)
+            state = State(timestamp, hashes=hashes, errors=failures, notes=notes)
             run = Ingestion(
                 timestamp=timestamp,
                 outcome=report.outcome,
@@ -225,7 +224,7 @@ class ContextCorpus:
                 skipped=len(report.skipped) - len(failures),
                 errors=len(failures),
                 seconds=round(time.perf_counter() - started, 3),
-                notes=tuple(filter(None, (*notes, *report.reasons, contents.note()))),
+                notes=tuple(filter(None, (*self.notes, *notes, *report.reasons, contents.note()))),
             )
             self.records.write(run, state)
         for skipped in report.skipped:

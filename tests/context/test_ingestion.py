@@ -126,6 +126,9 @@ def test_nothing_to_read_still_counts_as_a_run(tmp_path: Path) -> None:
 def test_a_repository_without_any_of_the_directories_is_told_so(tmp_path: Path) -> None:
     found = run(tmp_path)
     assert found.artifacts == 0 and "There is none of the directories architecture" in found.notes[0]
+    (tmp_path / "specs").mkdir()
+    with Context(Config(), tmp_path) as context:
+        assert context.health().notes == (), "before another run, too"
     assert run(tmp_path, directories=("**/specs",)).notes == ()
 
 
