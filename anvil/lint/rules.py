@@ -278,7 +278,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
                     pages_by_anchor.setdefault(anchor, []).append(page.path)
         if site.rules.labels and fragment in pages_by_anchor:
             continue  # MyST finds a label in any page, whatever page the link names
-        where = "this page" if target.page == use.page.path else target.page
+        where = "This page" if target.page == use.page.path else target.page
         hint = _hint_of_anchor(fragment, anchors, pages_by_anchor.get(fragment, []))
         yield Issue(use.page.path, use.line, f"{where} has no anchor {_code('#' + fragment)}.{hint}")
     for path, line, _, written, reason in _shown_broken(documentation, "no anchor"):

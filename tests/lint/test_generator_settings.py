@@ -108,7 +108,7 @@ def test_quarto_and_r_markdown_are_pages(tmp_path: Path) -> None:
     assert messages(report) == [
         "a.qmd:1 b.Rmd has no anchor '#gone'.",
         "a.qmd:1 Broken link 'gone.qmd': there is no file gone.qmd.",
-        "d.md:3 this page has no anchor '#434-file'. Did you mean '#435-file'?",
+        "d.md:3 This page has no anchor '#434-file'. Did you mean '#435-file'?",
     ]
 
 

@@ -182,7 +182,7 @@ def test_an_id_in_code_or_a_comment_is_no_anchor(tmp_path: Path) -> None:
 
 def test_a_heading_with_an_id_of_its_own_loses_the_usual_anchor(tmp_path: Path) -> None:
     report = linted(tmp_path, {"a.md": "# Title {#own}\n\n[1](#title) [2](#own)\n"}, "broken-anchor")
-    assert [found.message for found in report.findings] == ["this page has no anchor '#title'."]
+    assert [found.message for found in report.findings] == ["This page has no anchor '#title'."]
 
 
 def test_pages_with_identifiers_of_mkdocstrings_have_anchors_that_only_a_build_knows(tmp_path: Path) -> None:
@@ -495,7 +495,7 @@ def test_where_the_generator_is_not_known_an_anchor_may_begin_with_the_headings_
     pages = {"a.md": "# A\n\n## Options\n\n### envPrefix\n\n[a](#Options-envPrefix) [b](#Options-gone)\n"}
     report = linted(tmp_path, pages, "broken-anchor", others={"book.toml": ""})
     assert report.generator == "unknown"
-    assert messages(report) == ["a.md:7 this page has no anchor '#Options-gone'."]
+    assert messages(report) == ["a.md:7 This page has no anchor '#Options-gone'."]
 
 
 def test_where_many_links_to_pages_are_broken_an_unknown_generator_changes_links(tmp_path: Path) -> None:
@@ -518,9 +518,9 @@ def test_an_anchor_in_a_part_of_pages_is_one_of_the_page_around_it(tmp_path: Pat
     pages = {"_part.md": "[x](#gone) [y](a.md#gone)", "a.md": "[x](#gone)", "_index.md": "[x](#gone)"}
     report = linted(tmp_path / "quarto", pages, "broken-anchor", others={"_quarto.yml": ""})
     assert messages(report) == [
-        "_index.md:1 this page has no anchor '#gone'.",
+        "_index.md:1 This page has no anchor '#gone'.",
         "_part.md:1 a.md has no anchor '#gone'.",
-        "a.md:1 this page has no anchor '#gone'.",
+        "a.md:1 This page has no anchor '#gone'.",
     ]
     assert len(linted(tmp_path / "github", pages, "broken-anchor").findings) == 4
 
@@ -529,9 +529,9 @@ def test_where_the_generator_is_not_known_an_anchor_may_leave_out_the_elements_o
     pages = {"a.md": "# A\n\n### config <span>([root](#a))</span>\n\n[a](#config) [b](#root) [c](#config-root)\n"}
     gitbook = {"a.md": "# `$SYS.<id>.A` - B\n\n[a](#usdsys.less-than-id-greater-than.a-b) [c](#usdsys.id.a)\n"}
     report = linted(tmp_path / "gitbook", gitbook, "broken-anchor", others={".gitbook.yaml": ""})
-    assert messages(report) == ["a.md:3 this page has no anchor '#usdsys.id.a'."]
+    assert messages(report) == ["a.md:3 This page has no anchor '#usdsys.id.a'."]
     report = linted(tmp_path / "unknown", pages, "broken-anchor", others={"_config.yml": ""})
-    assert messages(report) == ["a.md:5 this page has no anchor '#root'."]
+    assert messages(report) == ["a.md:5 This page has no anchor '#root'."]
     assert len(linted(tmp_path / "github", pages, "broken-anchor").findings) == 2
 
 
