@@ -201,16 +201,10 @@ CLIENTS: Mapping[str, McpClient] = {
         signs=(".warp", "~/.warp"),
     ),
     "devin": McpClient(
-        title="Devin Desktop or CLI",
+        title="Devin Desktop or CLI",  # Devin Desktop was called Windsurf until June 2026
         documentation="https://docs.devin.ai/cli/extensibility/mcp/configuration",
         user=("{config}/devin/mcp_config.json",),
-        signs=(".devin", "{config}/devin"),
-    ),
-    "windsurf": McpClient(
-        title="Windsurf",  # since June 2026 it is Devin Desktop
-        documentation="https://docs.windsurf.com/windsurf/cascade/mcp",
-        user=("~/.codeium/windsurf/mcp_config.json",),
-        signs=(".windsurf", ".windsurfrules", "~/.codeium/windsurf"),
+        signs=(".devin", ".windsurf", "{config}/devin", "~/.codeium/windsurf"),
     ),
     "cline": McpClient(
         title="Cline",  # the extension of VS Code and the CLI share the first file, older extensions have the second

@@ -180,8 +180,8 @@ def test_an_entry_is_read_as_it_was_written(name: str, scope: str, tmp_path: Pat
 
 
 def test_a_scope_that_a_client_lacks_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Windsurf has no file for a project"):
-        client_file(CLIENTS["windsurf"], tmp_path, "project")
+    with pytest.raises(ConfigError, match="Devin Desktop or CLI has no file for a project"):
+        client_file(CLIENTS["devin"], tmp_path, "project")
 
 
 def test_the_file_that_exists_is_used(tmp_path: Path) -> None:

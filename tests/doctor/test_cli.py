@@ -431,7 +431,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="a program of the shell stand
             "--docs names /gone/docs, which does not exist",
         ),
         ("junie", {"args": ["serve", "-d", "/gone/docs"]}, "-d names /gone/docs, which does not exist"),
-        ("windsurf", {"args": ["serve", "/gone/docs"]}, "FOLDER names /gone/docs, which does not exist"),
+        ("devin", {"args": ["serve", "/gone/docs"]}, "FOLDER names /gone/docs, which does not exist"),
         ("cursor", {"args": ["serve", "--config=../gone.toml"]}, "gone.toml, which does not exist"),
         ("zed", {"args": ["serve", "--docs", "docs"]}, "is not an absolute path"),
         ("codex", {"command": "/gone/anvil"}, "there is no program /gone/anvil"),

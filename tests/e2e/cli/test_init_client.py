@@ -281,8 +281,8 @@ def test_links_for_a_web_page(project: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows needs variables of its own to start a program")
 def test_a_desktop_client_can_start_the_entry_with_an_empty_path(project: Path) -> None:
     program("init", "--client", "lm-studio", "--command", f"{sys.executable} -m anvil", cwd=project)
-    program("init", "--client", "windsurf", cwd=project)
-    command = command_of(CLIENTS["windsurf"], entry_of(project, "windsurf", project.name))
+    program("init", "--client", "devin", cwd=project)
+    command = command_of(CLIENTS["devin"], entry_of(project, "devin", project.name))
     assert os.path.isabs(command[0])
     started = command_of(CLIENTS["lm-studio"], entry_of(project, "lm-studio", project.name))
     request = {
