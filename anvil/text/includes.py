@@ -24,7 +24,7 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
 from anvil.values import has_page_ending
 
-VERSION = "5"
+VERSION = "6"
 """Increase it if the same files give another text. Then pages with included files are read again."""
 NOT_FOLLOWED = "+0{}"
 """The fingerprint of a page that may include files while ``source.includes`` is off. No other fingerprint is equal, so
@@ -324,7 +324,9 @@ class _Expansion:
             if not path.startswith("."):
                 bases += (posixpath.join(folder, name) for folder in above[:2] for name in SNIPPET_FOLDERS)
         for candidate in dict.fromkeys(posixpath.normpath(posixpath.join(base, path)) for base in bases):
-            inside = not candidate.startswith(("../", "/")) and candidate not in ("..", ".")
+            # A page does not include itself: its snippet may have its name.
+            own_page = posixpath.join(above[0], self.page)
+            inside = not candidate.startswith(("../", "/")) and candidate not in ("..", ".", own_page)
             if inside and not is_private(candidate):
                 yield candidate
 

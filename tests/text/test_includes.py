@@ -144,6 +144,12 @@ def test_a_snippet_is_found_in_the_folders_that_sites_name_for_them(folder: str)
     assert added(text, near) == ["Near."]
 
 
+def test_a_page_does_not_include_itself_but_the_snippet_of_its_name() -> None:
+    text = '--8<-- "p.md"\n'
+    made = expanded(text, docs__a__pDOTmd=text, docs__snippets__pDOTmd="# From the snippet\n")
+    assert added(text, made) == ["# From the snippet"]
+
+
 def test_a_block_that_is_no_front_matter_is_text() -> None:
     text = "---\n- a: [\n{!b.md!}\n---\nText.\n"  # not YAML
     assert expanded(text, docs__bDOTmd="Included.").text == text.replace("!}\n", "!}\nIncluded.\n")
@@ -246,7 +252,7 @@ def every(root: Path, options: SourceOptions = SourceOptions()) -> Iterator[Docu
 def test_every_source_gives_the_same_page_with_its_code(project: Path) -> None:
     read = [source.read("first.md") for source in every(project)]
     assert isinstance(read[0], Document) and "Lamp(quenchless=True)" in read[0].text
-    assert read[0].fingerprint.startswith("+5{") and read == [read[0]] * 3
+    assert read[0].fingerprint.startswith("+6{") and read == [read[0]] * 3
     entries = [source.scan().entries for source in every(project)]
     assert entries == [entries[0]] * 3
     off = [source.scan().entries["first.md"] for source in every(project, SourceOptions(includes=False))]
