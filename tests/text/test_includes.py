@@ -367,4 +367,4 @@ def test_the_programs_see_changed_code(project: Path) -> None:
 def test_a_path_that_no_page_can_include_is_none_of_a_fingerprint(path: str) -> None:
     """An index from elsewhere could name one, and each search would end with an error of the system."""
     assert includes.files(includes.fingerprint({"a.py": "1"})) == {"a.py": "1"}
-    assert includes.files(f'+5{{"{path}": "1"}}') is None
+    assert includes.files(f'+6{{"{path}": "1"}}') is None
