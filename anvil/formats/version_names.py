@@ -99,9 +99,9 @@ def version_of(path: str, folders: Collection[str]) -> str | None:
 
 LANGUAGE_NAME = lazy_pattern(
     r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
-    r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?"
+    r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?|[a-z]{2,3}-[A-Z]{2}"
 )
-"""The name of a folder with a translation of the documentation: ``de``, ``pt-BR``, ``zh-Hans``."""
+"""The name of a folder with a translation of the documentation: ``de``, ``pt-BR``, ``zh-Hans``, ``ckb-IR``."""
 
 
 # --- tags ------------------------------------------------------------------------------------------------

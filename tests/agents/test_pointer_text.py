@@ -26,6 +26,17 @@ def folders(text: str) -> str:
     return text.splitlines()[-1]
 
 
+def test_translations_of_a_page_count_once() -> None:
+    names = [*(f"guide/{name}.md" for name in "abcd"), "index.md"]
+    translated = [f"{language}/{name}" for language in ("de", "en", "ckb-IR") for name in names]
+    text = pointers.repository_pointer(translated, "docs").text
+    assert "`docs/` has 5 pages" in text and folders(text) == "Folders with most pages: `en/guide/`."
+    text = pointers.repository_pointer([*names, *translated], "docs").text
+    assert "`docs/` has 5 pages" in text and folders(text) == "Folders with most pages: `guide/`."
+    titles = [(path, path) for path in translated]
+    assert pointers.topics(titles).startswith('These documents are about: "en/index.md", "en/guide/a.md", "en/guide/b')
+
+
 def test_it_says_what_there_is_where_and_how_to_ask() -> None:
     made = pointers.repository_pointer(PATHS, "docs")
     assert made.pages == 9
