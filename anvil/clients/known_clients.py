@@ -34,8 +34,6 @@ class McpClient:
     """Paths of its file for all projects of a user. The first is created if none exists."""
     user_on_windows: tuple[str, ...] = ()
     """The paths of that file on Windows, if they differ."""
-    has_other_settings: bool = False
-    """Whether its file has other settings than servers."""
     settings: str = ""
     """The place to paste an entry, for a client without such a file."""
     settings_scope: Scope = "user"
@@ -108,7 +106,6 @@ CLIENTS: Mapping[str, McpClient] = {
         user=("{config}/zed/settings.json",),
         key="context_servers",
         extra={"source": "custom"},  # older versions require it, newer ones ignore it
-        has_other_settings=True,
         signs=("{config}/zed", ".zed"),
     ),
     "codex": McpClient(
@@ -118,7 +115,6 @@ CLIENTS: Mapping[str, McpClient] = {
         user=("~/.codex/config.toml",),
         format="toml",
         key="mcp_servers",
-        has_other_settings=True,
         condition="Codex reads the file of a project that you trust.",
         signs=(".codex", "~/.codex"),
     ),
@@ -127,7 +123,6 @@ CLIENTS: Mapping[str, McpClient] = {
         documentation="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
         project=(".gemini/settings.json",),
         user=("~/.gemini/settings.json",),
-        has_other_settings=True,
         signs=(".gemini", "GEMINI.md", "~/.gemini"),
     ),
     "antigravity": McpClient(
@@ -141,7 +136,6 @@ CLIENTS: Mapping[str, McpClient] = {
         documentation="https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/",
         project=(".qwen/settings.json",),
         user=("~/.qwen/settings.json",),
-        has_other_settings=True,
         signs=(".qwen", "QWEN.md", "~/.qwen"),
     ),
     "opencode": McpClient(
@@ -154,7 +148,6 @@ CLIENTS: Mapping[str, McpClient] = {
         key="mcp",
         arguments="",
         extra={"type": "local", "enabled": True},
-        has_other_settings=True,
         signs=("opencode.json", "opencode.jsonc", ".opencode", "{xdg}/opencode"),
     ),
     "kilo": McpClient(
@@ -165,7 +158,6 @@ CLIENTS: Mapping[str, McpClient] = {
         key="mcp",
         arguments="",
         extra={"type": "local", "enabled": True},
-        has_other_settings=True,
         signs=("kilo.json", "kilo.jsonc", ".kilo", ".kilocode", "{xdg}/kilo"),
     ),
     "amp": McpClient(
@@ -174,7 +166,6 @@ CLIENTS: Mapping[str, McpClient] = {
         project=(".amp/settings.json",),
         user=("{xdg}/amp/settings.json",),
         key="amp.mcpServers",
-        has_other_settings=True,
         condition="Amp starts a project's server after `amp mcp approve`.",
         signs=(".amp", "{xdg}/amp"),
     ),
@@ -274,7 +265,6 @@ CLIENTS: Mapping[str, McpClient] = {
         command="cmd",
         name="name",
         extra={"type": "stdio", "enabled": True, "timeout": 300},
-        has_other_settings=True,
         signs=("{xdg}/goose", "{config}/Block/goose", ".goosehints"),
     ),
     "lm-studio": McpClient(

@@ -59,7 +59,7 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
         data = safe_files.data(file.path)
         servers = servers_in(data.decode(), client)
     except (ConfigError, UnicodeDecodeError) as error:
-        if not client.has_other_settings or b"anvil" in data:
+        if b"anvil" in data:
             yield Finding("wrong", f"{shown} cannot be read: {error}. Correct it.")
         return
     except OSError as error:
