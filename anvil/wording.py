@@ -53,7 +53,7 @@ def full_heading(title: str, heading_path: str) -> str:
 
     Text before the first heading has the title alone. A breadcrumb that begins with the title does not repeat it.
     """
-    title = " ".join(title.split())
+    title, heading_path = " ".join(title.split()), " ".join(heading_path.split())
     if heading_path == ROOT or heading_path.startswith(f"{ROOT} [part "):
         return title + heading_path.removeprefix(ROOT)
     if not title or f"{heading_path}{SEPARATOR}".startswith((title + SEPARATOR, f"{title} [part ")):

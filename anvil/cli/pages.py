@@ -17,8 +17,8 @@ from anvil.formats import patterns
 from anvil.formats.characters import columns
 from anvil.requests import OpenRequest
 from anvil.search import pages
-from anvil.values import address, labelled
-from anvil.wording import closest_note, closest_paths, counted
+from anvil.values import ROOT, address, labelled
+from anvil.wording import closest_note, closest_paths, counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -42,7 +42,8 @@ def list_command(given: OpenRequest, as_json: bool, prefix: str | None) -> None:
     addresses = [address(page.file_path, page.collection, page.version) for page in listing.pages]
     width = max(map(columns, addresses), default=0)
     for page, label in zip(listing.pages, addresses, strict=True):
-        output.say(f"{label}{' ' * (width - columns(label))}  {page.total_chars:>7} characters  {page.title}")
+        title = full_heading(page.title, ROOT)  # in one line
+        output.say(f"{label}{' ' * (width - columns(label))}  {page.total_chars:>7} characters  {title}")
     for note in listing.notes or ():
         output.warn(note)
 

@@ -14,6 +14,7 @@ from anvil import queries
 from anvil.cli import options, output, pages
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
+from anvil.formats.characters import plain_name
 from anvil.requests import MODES, TOP_K, OpenRequest, SearchRequest
 from anvil.search import excerpts, highlighting
 from anvil.values import Progress, at_line, labelled
@@ -136,7 +137,7 @@ def _hit(number: int, hit: Hit, span: SectionSpan, sought: Sought, folders: Mapp
     location = at_line(page, span.line_at(section, start))
     marked = highlighting.highlight(part.of(section), sought.stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
-    url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
+    url = [f"   {plain_name(hit.metadata.url)}"] if hit.metadata.url else []
     confidence = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
     collection = f"  {labelled(hit.collection, hit.version)}" if hit.collection else ""
     head = f"{number}. {output.style(location, 'cyan')}  {hit.score:.3f}{confidence}{collection}"

@@ -31,7 +31,7 @@ MAX_TEXTS = 60
 """Messages and help texts of a change that are looked up."""
 MAX_PROSE = 12
 """Sentences that a change adds in comments and help texts, for a search."""
-MAX_ESCAPES = 20
+MAX_ESCAPES = 10
 """Backslashes of a line of code. Of a line with more, they are ignored."""
 MIN_TEXT_WORDS, MIN_TEXT_CHARS = 3, 14
 """The fewest words and characters of a string that is a text for people."""
@@ -51,7 +51,7 @@ _IDENTIFIER = lazy_pattern(r"[A-Za-z_$][\w$]*(?:-[A-Za-z][\w-]*)?")
 _LITERAL = lazy_pattern(
     r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|\b\d[\w.]*\b|\b(?:[Tt]rue|[Ff]alse|[Nn]one|null|nil)\b'
 )
-_VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]{1,}(?:_[A-Z0-9]+)+")
+_VARIABLE = lazy_pattern(r"(?<![A-Z0-9])[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+")
 _ASSIGNED = lazy_pattern(
     r"\s*(?:(?:export|const|static|final|let|var|val|pub|public|private)\s+){0,4}[A-Z][A-Z0-9_]*\s*[:?]?=(?!=)"
 )

@@ -21,6 +21,7 @@ import apsw
 
 from anvil._version import __version__
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
+from anvil.formats.characters import is_plain_name
 from anvil.formats.data_formats import canonical, is_deep, strict_json
 from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, manifests, table_rows
@@ -40,7 +41,7 @@ _LAYOUTS = (connections.SMALL, connections.LARGE)
 MAX_REMEMBERED = 500
 """Notes of checked files in the user's cache. Beyond that, the oldest fifth is deleted at once, so that the ages of all
 are read rarely."""
-CHECK_VERSION = 4
+CHECK_VERSION = 5
 """Increase it when the check finds more than before. Then files are checked again."""
 
 
@@ -242,7 +243,7 @@ def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, vector_gr
     for key, value in manifests.of_rows(reader).items():
         if meta.get(key) != value:
             finding = f"has {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
-            _refuse(path, f"it {finding}, its manifest says {meta.get(key)}")
+            _refuse(path, f"it {finding}, its manifest says {meta.get(key)!r}")
     _refuse(path, wrong_windows(handle, dimensions, vector_group))
 
 
@@ -385,9 +386,9 @@ def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
         rows = handle.execute(query).fetchall()
         if rows:
             return damage.format(rows[0][0])
-    for id_, metadata in handle.execute("SELECT id, metadata FROM documents"):
-        if not _is_metadata(metadata):
-            return f"the metadata of the document with id {id_} is no JSON object as a build writes it"
+    for id_, file_path, metadata in handle.execute("SELECT id, file_path, metadata FROM documents"):
+        if not (is_plain_name(file_path) and _is_metadata(metadata)):
+            return f"the path or the metadata of the document with id {id_} is not as a build writes it"
     return None
 
 

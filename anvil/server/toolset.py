@@ -64,7 +64,7 @@ class Parameter:
     default: Any = None
     required: bool = False
     choices: tuple[str, ...] = ()
-    minimum: int | None = None
+    minimum: int = 0
     maximum: int = MAX_ARGUMENT
 
     def schema(self) -> dict[str, Any]:
@@ -107,8 +107,7 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
     if parameter.choices and value not in parameter.choices:
         raise ConfigError(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     if isinstance(value, int):
-        value = value if parameter.minimum is None else max(value, parameter.minimum)
-        value = min(value, parameter.maximum)
+        value = min(max(value, parameter.minimum), parameter.maximum)
     return value
 
 

@@ -57,12 +57,12 @@ _BRACED = lazy_pattern(r"([ \t]*)\{!>?\s*([^\s!\[\]]+)((?:\s*\[\w+:[^\]\n]*\]|\s
 _SNIPPET = lazy_pattern(r"""([ \t]*)-+8<-+[ \t]+(?:"([^"\n]+)"|'([^'\n]+)')\s*""")
 _BLOCK = lazy_pattern(r"([ \t]*)-+8<-+\s*")
 _VITEPRESS = lazy_pattern(
-    r"([ \t]*)<<<[ \t]+([^\s#{\[]+)(?:#([\w*-]+))?[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\[[^\]\n]*\])?\s*"
+    r"([ \t]*)<<<[ \t]+([^\s#{\[]+)(?:#([\w*-]+))?(?:[ \t]*\{[^}\n]*\})?(?:[ \t]*\[[^\]\n]*\])?\s*"
 )
-_READFILE = lazy_pattern(r"([ \t]*)\{\{[<%]\s*readfile\s+([^\n]*?)\s*/?[>%]\}\}\s*")
+_READFILE = lazy_pattern(r"([ \t]*)\{\{[<%]\s*readfile\s([^\n]*?)/?[>%]\}\}\s*")
 _MYST = lazy_pattern(r"\{literalinclude\}\s+(\S+)\s*")
 _OPTION = lazy_pattern(r"[ \t]*:([\w-]+):[ \t]*(.*?)\s*")
-_ARGUMENT = lazy_pattern(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
+_ARGUMENT = lazy_pattern(r"""(?:\b(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
 _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
 _SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
 _REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)

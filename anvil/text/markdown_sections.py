@@ -25,7 +25,7 @@ DEFAULTS = ChunkingOptions()
 MAX_HEADINGS = 50_000
 """The limit for the headings of one page, because half a million of them fit into a megabyte, and each is a row of the
 index. Further headings are text of the last section."""
-_FIRST_HEADING = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
+_FIRST_HEADING = lazy_pattern(r"(?:[ \t]*[\r\n])* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
 """An h1 above all other text. It has no brackets, so its title does not depend on definitions in the page."""
 _HTML_H1 = lazy_pattern(r"<h1[\s>]", re.I)
 _HTML_H1_END = lazy_pattern(r"</h1\s*>", re.I)

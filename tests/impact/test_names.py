@@ -177,3 +177,10 @@ def test_no_line_takes_long(line: str) -> None:
     before = time.thread_time()
     names.read(change.parse_diff(text))
     assert time.thread_time() - before < 2
+
+
+@pytest.mark.parametrize("line", ["env " + "A" * 390, "env('" + "A" * 380 + "')", "\\'" * 19 + "a" * 300])
+def test_lines_of_one_construct_take_little_time(line: str) -> None:
+    began = time.process_time()
+    read(f"+{line}\n" * 4000)
+    assert time.process_time() - began < 2

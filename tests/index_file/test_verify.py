@@ -152,6 +152,8 @@ def test_an_old_format_is_refused(index: Path) -> None:
         ("UPDATE chunks SET heading_path = 'Elsewhere' WHERE id = (SELECT min(id) FROM chunks)", "digest"),
         ("UPDATE documents SET blob_id = '' WHERE file_path = 'index.md'", "'index.md' does not match its digest"),
         ("UPDATE documents SET fingerprint = 'x+1{}'", "a value in the document"),
+        ("UPDATE documents SET file_path = char(10) || '::error::x' WHERE file_path = 'index.md'", "the path or"),
+        ("UPDATE anvil_meta SET value = char(10) || '::error::x' WHERE key = 'count_chunks'", "'\\n::error::x'"),
         ("UPDATE sections SET anchor = 'a'", "digest"),
         ("DELETE FROM documents WHERE file_path = 'index.md'", "is not that of its document"),
         ("DELETE FROM windows WHERE id = (SELECT min(id) FROM windows)", "windows"),

@@ -207,6 +207,7 @@ def test_nobody_reads_root_and_no_breadcrumb_lacks_its_page() -> None:
     assert full_heading("Glossary", "(root) [part 1/2]") == "Glossary [part 1/2]"
     assert full_heading("Glossary", "Anchor > Use") == "Glossary > Anchor > Use"
     assert full_heading("Glossary", "Glossary > Anchor") == "Glossary > Anchor"
+    assert full_heading("Two\nlines", "A\n::error::b") == "Two lines > A ::error::b"
     assert full_heading("Glossary", "Glossary") == "Glossary"
     assert full_heading("Glossary", "Glossary [part 1/2]") == "Glossary [part 1/2]"
     assert full_heading("Glossary", "Glossary of ropes") == "Glossary > Glossary of ropes"

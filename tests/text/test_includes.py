@@ -216,6 +216,8 @@ def test_time_grows_with_the_text_alone() -> None:
             line + " " * 200_000 + "x",
             line + "a[" * 60_000,
             line + '"' * 60_000,
+            (line + "a#b" + " " * 380 + "x\n") * 1000,
+            (line + '"a" ' + "a" * 370 + " >}}\n") * 1000,
         ):
             started = time.process_time()
             expanded(text)

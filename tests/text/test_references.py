@@ -76,4 +76,5 @@ def test_quick_readings_of_headings_agree_with_the_whole_parse() -> None:
     assert fast > 100
     assert leading_title("\n  # *One* `two`\n\ntext") == "One two"
     assert leading_title("text\n\n# One\n") is None
+    assert leading_title("\r\n" * 200 + "text") is None  # in linear time
     assert not may_have_h1("text\n\n### Three\n\na = b - c # d\n")
