@@ -78,6 +78,7 @@ def same(copies: tuple[MemoryCopy, MemoryCopy]) -> None:
     assert there.refresh() == file.refresh()
     assert there.indexed == file.indexed and there.beyond_artifact == file.beyond_artifact
     assert [d.file_path for d in there.reader.documents()] == [d.file_path for d in file.reader.documents()]
+    assert there.reader.identities() == file.reader.identities()
     counted = there.reader.counts()
     assert (counted["documents"], counted["chunks"]) == tuple(file.reader.counts()[n] for n in ("documents", "chunks"))
     for document in file.reader.documents():
