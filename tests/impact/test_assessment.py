@@ -350,7 +350,7 @@ def test_a_name_in_the_title_that_is_marked_weighs_more_than_a_word(root: Path) 
     marked, plain = (
         strongest(assessed(root, diff, f"Wait a {word}"), "title name").strength for word in ("`minute`", "minute")
     )
-    assert plain < 0.6 * marked
+    assert plain == pytest.approx(0.6 * 0.12 * marked)  # it may be no name, and is no code in the page
 
 
 def test_up_to_three_signs_may_be_between_the_words_of_a_name(root: Path) -> None:
