@@ -339,3 +339,15 @@ def test_no_lancedb_no_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 )
 def test_what_chunks_share_is_there_once(chunks: list[str], text: str) -> None:
     assert lancedb_import.join_chunks(chunks) == text
+
+
+def test_an_import_into_a_library_that_cannot_be_written_is_one_error(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Library) -> None:
+        raise ConfigError("It was made by another model.")
+
+    monkeypatch.setattr(lancedb_import, "read_documents", lambda path, table: [{}, {}])
+    monkeypatch.setattr(Library, "ensure_writable", refuse)
+    with pytest.raises(ConfigError, match="made by another model"):
+        library.import_lancedb("folder")
