@@ -361,7 +361,7 @@ def test_up_to_three_signs_may_be_between_the_words_of_a_name(root: Path) -> Non
 
 def test_a_file_without_an_ending_is_not_known_by_the_links_to_its_name(root: Path) -> None:
     write(root / "app/run", "A = 1\n")
-    write(root / "docs/run.md", "# Other\n\n[It](https://a.example/run) starts.\n")
+    write(root / "docs/run.md", "# Other\n\nAs [it] starts.\n\n[it]: https://a.example/run\n")
     commit(root, "run", at=1_700_000_001)
     impact = assessed(root, edited(root, {"app/run": ("A = 1", "A = 2")}))
     assert not [each for each in impact.evidence if each.feature == "link"]
