@@ -340,7 +340,8 @@ def page_title(path: str, given: str | None, headings: Iterable[tuple[int, str]]
     first = next(following, None)
     is_below = says_nothing(stem) and first is not None and first[1] != own
     is_of_part = is_below and any(text == own for level, text in following if level == 1)
-    candidates = ["" if is_of_part else own, stem, posixpath.basename(folder), own]
+    of_file = "" if name == "SKILL.md" else stem  # the folder has the name of the skill
+    candidates = ["" if is_of_part else own, of_file, posixpath.basename(folder), own]
     candidates += [first[1]] if first is not None else []
     return next((title for title in candidates if not says_nothing(title)), own or stem)
 

@@ -27,7 +27,7 @@ _MASKS = lazy_pattern(f"[{MASK}{GAP}]+")
 _HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
 _TAG_INDENT = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*", re.M)
 _NOT_LINE_END = lazy_pattern(r"[^\r\n]")
-_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*|\{\{[%<] */|(?m:^import[ \t])")
+_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*|\{\{[%<] */|\{% *end|(?m:^import[ \t])")
 """A text without a match has no hidden characters."""
 _FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
 _FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
@@ -44,8 +44,8 @@ _IMPORT = lazy_pattern(
 )
 """The import of a module between paragraphs of MDX, but not Go's ``import "fmt"`` in a shortcode for code. With
 ``site`` it is text."""
-# Of Hugo; the begin is not hidden, because it may have a title.
-_SHORTCODE_END = r"\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}"
+# Of Hugo and GitBook; the begin is not hidden, because it may have a title.
+_SHORTCODE_END = r"(?:\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}|\{% *end[\w-]+ *%\})"
 _INLINE = lazy_pattern(rf"\\.|`+|<!--|{_SHORTCODE_END}|(?<!\{{\{{)</?[A-Za-z]|\{{\{{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
@@ -259,7 +259,7 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             content_columns.append(max(column + 1, min(width, column + 4)))
         paragraph = not bare.startswith(("#", "<!--", "[^"))  # a definition may follow these directly
         blank = False
-        if is_exact or "`" in line or "<" in line or "{/*" in line or "{{%" in line:
+        if is_exact or "`" in line or "<" in line or "{/*" in line or "{%" in line:
             at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
         else:
             at = end
@@ -320,7 +320,7 @@ def _inline(
                 yield Span(start, at, "code")
         elif piece[0] == "&":
             yield Span(start, at, "space")
-        elif piece[:3] in ("{{%", "{{<"):
+        elif piece.startswith(("{{%", "{{<", "{%")):
             yield Span(start, at, "comment")
         elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
             yield Span(start, at, "look")

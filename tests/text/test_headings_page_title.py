@@ -24,6 +24,8 @@ from tests.conftest import write
         ("README.md", "Gotcha", ((2, "Install"), (1, "Gotcha")), "Gotcha"),
         ("README.md", None, ((2, "Install"),), "Install"),
         ("README.md", None, (), "README"),
+        ("skills/theme-factory/SKILL.md", None, ((2, "Install"),), "theme-factory"),
+        ("SKILL.md", None, (), "SKILL"),
         ("guide/setup.md", None, (), "setup"),
         ("api/index.html", None, (), "api"),
     ],

@@ -51,6 +51,7 @@ def seen(text: str) -> str:
         ("!!! note\n\n    <b>c</b>", "!!! note\n\n    c"),
         ("{{<table>}} <b>a</b> {{</table >}}", "{{<table>}} a "),  # shortcodes of Hugo
         ('{{% tab "A" %}}\nb\n{{% /tab %}}\n{{< /tabs >}}', '{{% tab "A" %}}\nb\n\n'),
+        ('{% tab title="A" %}\nb\n{% endtab %}\n`{% endtab %}`', '{% tab title="A" %}\nb\n\n`{% endtab %}`'),
         ("import A from 'a';\nimport {B,\n  C} from \"b\"\nimport './d.css'\n\n# E", "\n\n\n\n\n# E"),
         ("| `a | b |\n| <b>c</b> | `d` |\n", "| `a | b |\n| c | `d` |\n"),
         ("`a\n<b>c</b>`", "`a\n<b>c</b>`"),
@@ -144,6 +145,7 @@ PIECES = [
     "import ",
     " from ",
     "{{% /",
+    "{% end",
     "%}}",
 ]
 
