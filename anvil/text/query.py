@@ -7,6 +7,7 @@ and to the query: parts of compounds, pairs of characters, and beginnings of wor
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -195,7 +196,7 @@ def parse_query(text: str, stem: Stem) -> Query:
         name = words(core)
         # Words without a space between them are one name, except in an address, and in CJK, which has no spaces.
         if 1 < len(name) <= 8 and "://" not in core and not _RUN.search(core):
-            query.phrases.setdefault(" ".join(name), PHRASE_WEIGHT / len(runs))  # it counts less in a long query
+            query.phrases.setdefault(" ".join(name), PHRASE_WEIGHT / math.sqrt(len(runs)))  # less in a long query
     if not query.terms:  # such as "to be or not to be"
         query.terms = stop_words.terms
     return query

@@ -46,7 +46,7 @@ def test_a_question_of_stop_words_alone_asks_for_them() -> None:
 )
 def test_an_identifier_asks_for_its_words_side_by_side(identifier: str, words: str) -> None:
     assert phrases(identifier) == {words: query.PHRASE_WEIGHT}
-    assert phrases(f"what is {identifier}") == {words: query.PHRASE_WEIGHT / 3}
+    assert phrases(f"so what is {identifier}") == {words: 0.5}  # by the square root of the number of words
     wanted = {word.lower() for word in words.split()} - query.STOP
     assert wanted <= set(asked(identifier))
 

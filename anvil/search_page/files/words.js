@@ -194,7 +194,7 @@ export function parseQuestion(text, rules) {
     const core = stripped(run), joined = words(core);
     if (joined.length > 1 && joined.length <= 8 && !core.includes('://') && !core.match(RUN)) {
       const phrase = joined.join(' ');
-      if (!phrases.has(phrase)) phrases.set(phrase, rules.PHRASE_WEIGHT / runs.length);
+      if (!phrases.has(phrase)) phrases.set(phrase, rules.PHRASE_WEIGHT / Math.sqrt(runs.length));
     }
   }
   return {terms: terms.size ? terms : stopped, phrases};
