@@ -346,8 +346,9 @@ class MemoryCopy:
         self._searcher = self._pending = None  # the link cache stays: it has the links by the digest of their page
 
     def _indexer(self) -> Indexer:
-        # If vectors are made later, artifact_vectors() finds those that can be reused.
-        caches = [] if self.defer_vectors or self._artifact is None else [self._artifact, *self._caches]
+        # If vectors are made later, artifact_vectors() finds those that can be reused. Text needs no model.
+        reuses = not self.defer_vectors and self.matched
+        caches = [self._artifact, *self._caches] if self._artifact is not None and reuses else []
         return Indexer(self._writable(), self.provider, self._chunking(), caches, self.progress)
 
     def _embed(self, indexer: Indexer) -> None:

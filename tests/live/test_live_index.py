@@ -514,6 +514,17 @@ def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, m
     assert none == f"{asked}mine, set embedding.provider to 'local' and embedding.model to the model of the index."
 
 
+def test_changed_pages_are_read_without_a_model(docs: Path, tmp_path: Path) -> None:
+    with anvil.open(docs, tmp_path / "i.db") as built:
+        built.index()
+    write(docs, {"new.md": "# New\n\nA zebra.\n"})
+    missing = Config(embedding=EmbeddingSettings(model=str(tmp_path / "no model")))
+    with anvil.open(docs, tmp_path / "i.db", config=missing) as found:
+        assert found.grep("zebra").total_matches == 1
+        assert [hit.title for hit in found.search("zebra", mode="keyword").results] == ["New"]
+        assert "There is no model folder" in found.search("zebra").freshness.notes[0]
+
+
 # --- the first build ---------------------------------------------------------------------------------------
 
 
