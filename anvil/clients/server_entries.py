@@ -117,8 +117,8 @@ def default_name(file: ClientFile, project: Path) -> str:
 
 
 def folder_name(project: Path) -> str:
-    """The name of a project's folder, in the characters that clients allow."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", project.resolve().name).strip("-_")[:40] or SERVER
+    """The name of a project's folder, in characters that clients allow. Policies of Gemini CLI end a name at ``_``."""
+    return re.sub(r"[^A-Za-z0-9-]+", "-", project.resolve().name).strip("-")[:40] or SERVER
 
 
 def entry(

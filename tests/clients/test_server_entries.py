@@ -152,6 +152,7 @@ def test_in_a_users_file_an_entry_of_another_project_is_not_ours(tmp_path: Path)
     name = default_name(desktop, one)
     assert name == default_name(desktop, two) == "handbook"
     assert default_name(client_file(CLIENTS["cursor"], one), one) == "docs"
+    assert default_name(desktop, tmp_path / "_my_hand.book_") == "my-hand-book"
     first = merged(None, desktop, name, entry(desktop, one, {"--docs": one / "docs"}, name), one)
     with pytest.raises(ConfigError, match="taken by another server"):
         merged(first, desktop, name, entry(desktop, two, {"--docs": two / "docs"}, name), two)
