@@ -192,7 +192,7 @@ def _repository_and_lines(given: OpenRequest) -> tuple[Repository, list[str]]:
         if others := sorted({*in_hooks, *in_git}):
             paths = others
         elif tracked.ignored:
-            output.warn(f"git ignores {tracked.path}, so these drivers do nothing yet. {tracked.adding()}")
+            output.warn(f"The drivers do nothing for {tracked.path} yet. {tracked.adding()}")
     for path in paths:
         if "\n" in path:
             raise ConfigError(f"{path!r} cannot be named in {ATTRIBUTES_FILE}. Choose another place with --index.")
