@@ -292,11 +292,10 @@ def _links(
 ) -> tuple[list[Link], list[tuple[int, str]]]:
     """The links in the order of their lines, and the labels that are not defined."""
     links: list[Link] = []
-    labels: set[str] = set()
+    targets: dict[str, str] = {}
     for span in definitions:
         if definition := _DEFINITION.match(text, span.start, span.end):
-            labels.add(label(definition[1]))
-            target = _unescaped(definition[2].removeprefix("<").removesuffix(">"))
+            target = targets[label(definition[1])] = _unescaped(definition[2].removeprefix("<").removesuffix(">"))
             links.append(Link(bisect_right(starts, span.start), target, "definition", definition[1]))
     used: list[tuple[int, str]] = []
     if "[" in prose:
@@ -311,11 +310,12 @@ def _links(
                     links.append(Link(bisect_right(starts, link.offset), "", link.kind, link.inside))
     if "[[" in prose:
         for wiki in _WIKI.finditer(prose):
-            links.append(Link(bisect_right(starts, wiki.start()), wiki[2].strip(" \t\\"), "wiki", wiki[2]))
+            target = targets.get(label(wiki[2]), wiki[2].strip(" \t\\"))  # Foam also writes definitions for such links
+            links.append(Link(bisect_right(starts, wiki.start()), target, "wiki", wiki[2]))
     if "<" in prose:
         links += _html_links(prose, starts)
     links.sort(key=lambda link: link.line)
-    undefined = [(bisect_right(starts, start), name) for start, name in used if label(name) not in labels]
+    undefined = [(bisect_right(starts, start), name) for start, name in used if label(name) not in targets]
     return links, undefined
 
 

@@ -50,6 +50,13 @@ def test_two_comments_without_a_space_between_them_have_no_links() -> None:
     assert [link.target for link in found.links] == ["z.md"]
 
 
+def test_a_wiki_link_with_a_definition_leads_where_that_says() -> None:
+    """As Foam writes it, for tools that know no such links."""
+    found = references.read("[[Lamps]] and [[wicks]]\n\n[lamps]: light/lamps.md 'Lamps'\n")
+    targets = [link.target for link in found.links if link.kind == "wiki"]
+    assert targets == ["light/lamps.md", "wicks"]
+
+
 def test_line_starts() -> None:
     chance = random.Random(7)
     for _ in range(2000):
