@@ -207,13 +207,7 @@ GENERATORS = (
         title=".phpdocumentor-content__title",
     ),
     Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",), entries=".odoc-spec > .spec[id]"),
-    Generator(
-        "pydoctor",
-        meta="pydoctor",
-        ignore=".headerLink, .sourceLink",
-        entries="a[name] + .functionHeader",
-        left_out=((r"(?:(?:class|module|name)Index|undoccedSummary|all-documents)\.html", LIST_OF_NAMES),),
-    ),
+    Generator("pydoctor", meta="pydoctor", ignore=".headerLink, .sourceLink", entries="a[name] + .functionHeader"),
     Generator(
         "documenter",
         markup="#documenter",

@@ -16,8 +16,8 @@ from anvil.sites.page_content import HEADINGS, LEVELS, anchor_of, id_of, node_be
 
 def is_list_of_sections(element: Element, entries: Container[int], skipped: Container[int]) -> bool:
     """Whether each item or term of a list begins with a section, a heading or one of the ``entries`` of an API. The
-    members in pages of Javadoc are such lists, and so are some numbered steps. Before Java 16, Javadoc has lists in
-    lists, of which not all begin with a heading."""
+    members in pages of Javadoc are such lists, before Java 16 with lists around them, and so are some numbered steps.
+    """
     if not {"blockList", "blockListLast", "block-list"}.isdisjoint(classes(element)):
         return True
     count = 0

@@ -33,10 +33,10 @@ _SHORT = (
 _SPECIAL = (
     (re.compile(r"(?:.*/)?print_page(?:/index)?\.html?"), FOR_PRINTING),
     (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), LIST_OF_NAMES),
-    (  # of Javadoc
+    (  # of Javadoc and pydoctor
         re.compile(
             r"(?:.*/)?(?:index-files/index-\d+|index-all|all(?:classes|packages)(?:-\w+)?|class-use/.*|package-use|"
-            r"(?:overview|package)-(?:tree|frame))\.html"
+            r"(?:overview|package)-(?:tree|frame)|(?:class|module|name)Index|undoccedSummary|all-documents)\.html"
         ),
         LIST_OF_NAMES,
     ),

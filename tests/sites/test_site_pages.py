@@ -132,10 +132,11 @@ def test_source_code_is_no_page(path: str) -> None:
         ("java.base/java/util/class-use/List.html", "names"),
         ("java.base/java/util/package-use.html", "names"),
         ("overview-tree.html", "names"),
+        ("classIndex.html", "names"),
         ("blog/page/12/index.html", "other pages"),
     ],
 )
-def test_lists_of_javadoc_and_pages_of_a_blog_are_no_pages(path: str, reason: str) -> None:
+def test_lists_of_javadoc_and_pydoctor_and_pages_of_a_blog_are_no_pages(path: str, reason: str) -> None:
     chosen = site_pages.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
     assert [skipped.reason for skipped in chosen.left_out] == [f"it is a list of {reason}"]
     similar = ("allclasses/a.html", "page/rules/index.html", "package-summary.html")
@@ -151,7 +152,6 @@ def test_lists_of_javadoc_and_pages_of_a_blog_are_no_pages(path: str, reason: st
         ("globals.html", "doxygen"),
         ("hierarchy.html", "doxygen"),
         ("classlamp_1_1Wick-members.html", "doxygen"),
-        ("classIndex.html", "pydoctor"),
     ],
 )
 def test_a_page_that_is_about_a_function_of_its_name_elsewhere(path: str, generator: str) -> None:
