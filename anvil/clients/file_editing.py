@@ -31,8 +31,8 @@ class Editor(NamedTuple):
 # --- JSON with comments and trailing commas --------------------------------------------------------------------------
 
 # The first group of both expressions is a string, in which nothing is a comment or a comma of the format.
-_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))|,(?=\s*[\]}])', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 

@@ -38,7 +38,7 @@ _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.
 _TITLE_SEPARATOR = re.compile("\\s+(?:::|[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-])\\s+")
 _BANNER = "#banner, [role=banner], [class*=brand i], [class*=logo i]"
 """Elements that may have the name of the site."""
-_LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
+_LINK_OR_HEADING = re.compile(r"\[[^\[\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _SCRIPTS = "script[src], script[type=module]"
 _WAITING = frozenset({"loading", "please", "wait"})
 """The words of a page whose text is made by scripts."""

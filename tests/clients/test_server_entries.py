@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,14 @@ def test_any_json_keeps_all_it_held(found: dict[str, object], indent: int | str 
     new = put(text, VSCODE, "docs", SERVER)
     assert json.loads(new) == expected and servers_in(new, VSCODE) == expected["servers"]
     assert put(new, VSCODE, "docs", SERVER) == new
+
+
+@pytest.mark.parametrize("text", ['{"a": "' + '\\"' * 50_000, "{/*" * 50_000])
+def test_an_unclosed_string_or_comment_is_refused_in_linear_time(text: str) -> None:
+    began = time.thread_time()
+    with pytest.raises(ConfigError):
+        put(text, VSCODE, "docs", SERVER)
+    assert time.thread_time() - began < 2
 
 
 COMMENTS = st.sampled_from(["", " ", "\n", '// a "comment", [\n', "/* } */", "\r\n\t"])

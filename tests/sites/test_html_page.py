@@ -103,6 +103,7 @@ def test_the_missing_description_of_a_site_by_mkdocs_is_none(content: str, descr
     [
         f"<title>Boats | Nets</title>{'<div class=logo>' * 250}{'x' * 1_000_000}<main>y",
         f"<title>{'Boats | ' * 20_000}Nets</title><main>{'<h2>Lines</h2>' * 40_000}",
+        f"<title>Boats</title><main>{'[' * 100_000}",
     ],
 )
 def test_the_title_of_a_strange_page_takes_linear_time(html: str) -> None:
