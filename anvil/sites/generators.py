@@ -207,6 +207,7 @@ GENERATORS = (
         title=".phpdocumentor-content__title",
     ),
     Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",), entries=".odoc-spec > .spec[id]"),
+    Generator("nimdoc", markup="[src$='dochack.js']", ignore=".link-seesrc", entries="dl.item dt", title="h1.title"),
     Generator("pydoctor", meta="pydoctor", ignore=".headerLink, .sourceLink", entries="a[name] + .functionHeader"),
     Generator(
         "documenter",

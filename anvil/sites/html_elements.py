@@ -26,7 +26,7 @@ def is_list_of_sections(element: Element, entries: Container[int], skipped: Cont
             count += 1
             if item.mem_id not in entries and not _begins_section(item, entries, skipped):
                 return False
-    return count > 0
+    return count > 0 or any(term.mem_id in entries for term in html_tree.select(element, "div > dt"))  # of nimdoc
 
 
 def _begins_section(item: Element, entries: Container[int], skipped: Container[int]) -> bool:
@@ -43,7 +43,7 @@ def _begins_section(item: Element, entries: Container[int], skipped: Container[i
 
 _ENTRY_NAME = """
     .name:not(:has(.ident)), .ident, .method-name, .documentableName, .token, .docstring-binding, .def, .def-name,
-    .py-defname, dl.function strong
+    .py-defname, .Identifier, dl.function strong
 """
 
 

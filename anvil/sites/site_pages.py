@@ -33,10 +33,10 @@ _SHORT = (
 _SPECIAL = (
     (re.compile(r"(?:.*/)?print_page(?:/index)?\.html?"), FOR_PRINTING),
     (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), LIST_OF_NAMES),
-    (  # of Javadoc and pydoctor
+    (  # of Javadoc, pydoctor and nimdoc
         re.compile(
             r"(?:.*/)?(?:index-files/index-\d+|index-all|all(?:classes|packages)(?:-\w+)?|class-use/.*|package-use|"
-            r"(?:overview|package)-(?:tree|frame)|(?:class|module|name)Index|undoccedSummary|all-documents)\.html"
+            r"(?:overview|package)-(?:tree|frame)|(?:class|module|name)Index|undoccedSummary|all-documents|theindex)\.html"
         ),
         LIST_OF_NAMES,
     ),
@@ -58,7 +58,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 52
+READER_VERSION = 53
 """Raise it when the same HTML gives other Markdown or facts than before. Cached pages are then read again. A new field
 of :class:`PageFacts` has the same effect by itself."""
 

@@ -284,6 +284,9 @@ def test_names_of_sandcastle_have_the_signs_that_its_scripts_write() -> None:
         """<meta name="generator" content="pydoctor 25"><h1>A</h1><div><a name="m.lamp"> </a> <a name="lamp"> </a> <div
         class="functionHeader">def <span class="py-defname">lamp</span>(on)<a class="headerLink">¶</a></div>
         Text.<h6>Note</h6></div><div><a name="rope"></a><div class="functionHeader">rope</div></div>""",
+        """<script src="dochack.js"></script><div id="content"><h1>A</h1><dl class="item"><div id="lamp"><dt><pre>def
+        <a href="#lamp"><span class="Identifier">lamp</span></a>(on)</pre></dt><dd>Text. <a class="link-seesrc">Source
+        </a><h6>Note</h6></dd></div><div id="rope"><dt><pre>rope</pre></dt></div></dl></div>""",
         """<div id="documenter"><article class="content"><h1>A</h1><article class="docstring"><header>def <a id="lamp"
         class="docstring-binding">lamp</a>(on)</header><p>Text.</p><h6>Note</h6></article><details class="docstring"
         ><summary id="rope"><a class="docstring-binding">rope</a></summary></details></article></div>""",
