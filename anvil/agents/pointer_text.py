@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from anvil.agents.marked_block import markers
 from anvil.formats.patterns import lazy_pattern
-from anvil.search import page_variants
 from anvil.wording import counted
 
 MAX_POINTER_BYTES = 1024
@@ -186,6 +185,8 @@ def _page_count(paths: Collection[str]) -> str:
 
 def _without_translations(paths: Iterable[str]) -> list[str]:
     """One path for all languages of a page: the one without a language, else that in English, else the first."""
+    from anvil.search import page_variants  # with numpy, which 'anvil check' does not need without a pointer
+
     ordered = sorted(paths)
     translated = page_variants.translations(enumerate(ordered))
     languages: dict[str, list[str]] = defaultdict(list)

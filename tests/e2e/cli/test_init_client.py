@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from anvil.clients.known_clients import CLIENTS, command_of
-from anvil.clients.server_entries import client_file, default_name, servers_in
+from anvil.clients.server_entries import client_file, default_name, folder_name, servers_in
 from tests.conftest import linked, write
 from tests.support.in_process import complaint, program
 
@@ -152,7 +152,7 @@ def test_two_projects_in_a_users_file_keep_apart(
         str(project / "docs")
         in entry_of(project, name, default_name(client_file(CLIENTS[name], project), project))["args"]
     )
-    assert str(second / "docs") in entry_of(second, name, second.name)["args"]
+    assert str(second / "docs") in entry_of(second, name, folder_name(second))["args"]
     assert f"--name {second.name}-2" in complaint("init", "--client", name, cwd=twin)
     program("init", "--client", name, "--name", "twin", cwd=twin)
     assert str(twin / "docs") in entry_of(twin, name, "twin")["args"]
@@ -214,7 +214,7 @@ def test_all_clients_of_the_project_and_the_user(project: Path) -> None:
     told = program("init", "--client", "all", cwd=project, code=2).stderr
     assert "1 client of 4 could not be set up: Cursor." in told and "Put this in yourself" in told
     assert (project / ".cursor/mcp.json").read_text() == "{ broken"
-    for name, title in (("codex", "docs"), ("roo-code", "docs"), ("lm-studio", project.name)):
+    for name, title in (("codex", "docs"), ("roo-code", "docs"), ("lm-studio", folder_name(project))):
         assert command_of(CLIENTS[name], entry_of(project, name, title))[1] == "serve"
     (project / ".cursor/mcp.json").unlink()
     done = program("init", "--client", "all", cwd=project).stdout
@@ -232,8 +232,8 @@ def test_what_all_new_entries_need_is_said_once(project: Path, monkeypatch: pyte
 def test_the_file_for_all_projects_of_a_user(project: Path) -> None:
     assert "trust" not in program("init", "--client", "codex", "--scope", "user", cwd=project).stdout
     text = (Path.home() / ".codex/config.toml").read_text()
-    assert f"[mcp_servers.{project.name}]" in text and not (project / ".codex").exists()
-    assert str(project / "docs") in servers_in(text, CLIENTS["codex"])[project.name]["args"]
+    assert f"[mcp_servers.{folder_name(project)}]" in text and not (project / ".codex").exists()
+    assert str(project / "docs") in servers_in(text, CLIENTS["codex"])[folder_name(project)]["args"]
     assert "has no file for a project" in complaint("init", "--client", "zed", "--scope", "project", cwd=project)
     assert "--scope goes with --client" in complaint("init", "--scope", "user", cwd=project)
 
@@ -261,7 +261,7 @@ def test_a_read_only_file_stays(project: Path) -> None:
 
 def test_a_client_without_a_file_gets_text_to_paste(project: Path) -> None:
     printed = program("init", "--client", "jetbrains", cwd=project)
-    assert json.loads(printed.stdout)["mcpServers"][project.name]["args"][-3] == str(project / "docs")
+    assert json.loads(printed.stdout)["mcpServers"][folder_name(project)]["args"][-3] == str(project / "docs")
     assert "Settings | Tools" in printed.stderr
     agent = json.loads(program("init", "--client", "copilot-agent", cwd=project).stdout)["mcpServers"]["docs"]
     assert agent["command"] == "pipx" and agent["args"][-4:-2] == ["--docs", "docs"] and agent["tools"] == ["*"]
@@ -282,9 +282,9 @@ def test_links_for_a_web_page(project: Path) -> None:
 def test_a_desktop_client_can_start_the_entry_with_an_empty_path(project: Path) -> None:
     program("init", "--client", "lm-studio", "--command", f"{sys.executable} -m anvil", cwd=project)
     program("init", "--client", "devin", cwd=project)
-    command = command_of(CLIENTS["devin"], entry_of(project, "devin", project.name))
+    command = command_of(CLIENTS["devin"], entry_of(project, "devin", folder_name(project)))
     assert os.path.isabs(command[0])
-    started = command_of(CLIENTS["lm-studio"], entry_of(project, "lm-studio", project.name))
+    started = command_of(CLIENTS["lm-studio"], entry_of(project, "lm-studio", folder_name(project)))
     request = {
         "jsonrpc": "2.0",
         "id": 1,
