@@ -320,9 +320,11 @@ class Queries:
         from anvil.results import PageList
         from anvil.search import pages
 
+        end = None if max_chars is None else max(0, offset) + max(0, max_chars) // pages.ENTRY_CHARS + 1
+
         def of(member: OpenedIndex) -> PageList:
             with member.live.query() as copy:
-                return replace(pages.list_pages(copy.reader, prefix), notes=tuple(member.live.missing_pages(copy)))
+                return replace(pages.list_pages(copy.reader, prefix, end), notes=tuple(member.live.missing_pages(copy)))
 
         listings, notes = self._of_each(of, collection, version)
         listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)

@@ -296,8 +296,9 @@ def text_part(text: str, offset: int, max_chars: int | None) -> tuple[str, int |
     return part, max(0, offset) + len(part)
 
 
-def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
-    """All pages, or those in the folder ``prefix`` (``epics`` and ``epics/`` mean the same), sorted by path."""
+def list_pages(reader: IndexReader, prefix: str | None = None, end: int | None = None) -> PageList:
+    """All pages, or those in the folder ``prefix`` (``epics`` and ``epics/`` mean the same), sorted by path. Those from
+    the number ``end`` on have no headings."""
     if prefix is not None and len(prefix) > MAX_PATH_CHARS:
         return PageList((), 0)
     folder = posixpath.normpath((prefix or "").strip("/") or ".")
@@ -305,7 +306,7 @@ def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
     if not is_unicode(folder):
         return PageList((), 0)
     documents = list(reader.documents(folder))
-    sizes, headings = reader.page_sizes(), reader.top_headings([document.id for document in documents])
+    sizes, headings = reader.page_sizes(), reader.top_headings([document.id for document in documents[:end]])
     pages = tuple(
         PageSummary(d.file_path, d.title, headings.get(d.id, ()), *sizes.get(d.id, (0, 0)), d.last_modified, d.url)
         for d in documents
