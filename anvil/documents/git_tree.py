@@ -161,8 +161,8 @@ class _Tree:
         if entry.kind == "submodule":
             return (SUBMODULE if self._selection.enters(path) else ""), ""
         if not self._selection.wants(path):
-            is_folder_link = entry.kind == "symlink" and self._selection.enters(path) and self._is_folder_link(path)
-            return (LINK_FOLDER if is_folder_link else ""), ""
+            linked = self._landing(path)[0] if entry.kind == "symlink" and self._selection.enters(path) else ""
+            return (LINK_FOLDER if linked and self._git.has_folder(linked, self._revision) else ""), ""
         if entry.kind == "symlink":
             target = self._target(path)
             if isinstance(target, str):
@@ -178,10 +178,6 @@ class _Tree:
     def _landing(self, path: str) -> tuple[str, str]:
         """Follow a link in the folder; see :func:`anvil.git.objects.landing`."""
         return landing(start_of(self.root_path) + path, lambda each: self._git.link_target(self._at(each)))
-
-    def _is_folder_link(self, path: str) -> bool:
-        target = self._landing(path)[0]
-        return bool(target) and self._git.has_folder(target, self._revision)
 
     def _target(self, path: str) -> Entry | str:
         """The entry that a link leads to, or why it is not followed."""
