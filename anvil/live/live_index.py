@@ -171,12 +171,13 @@ class LiveIndex:
         try:
             with self.lock:
                 still_wanted()  # the wait for the lock may have been long
-                copy = self._refreshed(asked_at)
+                needs_vectors = by_meaning or (search is not None and search.mode != "keyword")
+                copy = self._refreshed(asked_at, needs_vectors)
                 if page is not None and self._reading:
                     indexed_before = copy.indexed
                     copy.read_page(page)
                     self._changes.append(document_source.compare(indexed_before, copy.indexed))
-                if by_meaning or (search is not None and search.mode != "keyword"):
+                if needs_vectors:
                     self._await_vectors(copy, search)
                 with reporting_damage(copy.where):
                     if by_meaning or search is not None:
@@ -262,9 +263,9 @@ class LiveIndex:
         if not copy.pending:
             return
         if not self._background:
-            if copy.provisional and (search is None or copy.pending <= MAX_AWAITED_VECTORS):
+            if not copy.provisional or search is None or copy.pending <= MAX_AWAITED_VECTORS:
                 copy.embed_missing()
-            elif copy.provisional and (candidates := copy.best_pending(search, MAX_CANDIDATES)):
+            elif candidates := copy.best_pending(search, MAX_CANDIDATES):
                 self._vector_worker.embed_now(copy, candidates)
             return
         if not self._building and copy.pending <= MAX_AWAITED_VECTORS:
@@ -302,8 +303,9 @@ class LiveIndex:
         finally:
             self._notify_listeners()
 
-    def _refreshed(self, asked_at: float) -> MemoryCopy:
-        """The memory copy, compared after ``asked_at`` (monotonic clock). The caller holds the lock."""
+    def _refreshed(self, asked_at: float, needs_vectors: bool = True) -> MemoryCopy:
+        """The memory copy, compared after ``asked_at`` (monotonic clock). The caller holds the lock. ``needs_vectors``:
+        whether changed pages get their vectors in this call, outside of servers."""
         self._ensure_usable()
         corpus = self._corpus
         if self._copy is None:
@@ -315,7 +317,7 @@ class LiveIndex:
             )
         copy = self._copy
         if not self._background:
-            copy.defer_vectors = copy.provisional
+            copy.defer_vectors = copy.provisional or not needs_vectors
             try:
                 self._compare(copy)
             except ArtifactError as error:
