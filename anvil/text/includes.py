@@ -65,7 +65,7 @@ _OPTION = lazy_pattern(r"[ \t]*:([\w-]+):[ \t]*(.*?)\s*")
 _ARGUMENT = lazy_pattern(r"""(?:\b(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
 _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
 _SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
-_REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
+_REGION = lazy_pattern(r"(?i)\s*(?:(?://|/\*|<!--|#|--|;|%|::|REM\b)\s*)?#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)")
 _ONLY_SPHINX = frozenset({"pyobject", "diff", "prepend", "append"})
 """Options of literalinclude that only Sphinx can apply. Others select lines by numbers or texts, or change the look."""
 

@@ -224,6 +224,12 @@ def test_time_grows_with_the_text_alone() -> None:
             assert time.process_time() - started < 1.0, (line, text[:40], time.process_time() - started)
 
 
+def test_the_regions_of_a_file_are_found_in_little_time() -> None:
+    began = time.process_time()
+    expanded("<<< x.js#a\n", xDOTjs=(" " * 380 + "xregion\n") * 1000)
+    assert time.process_time() - began < 1
+
+
 def test_included_lines_count_as_the_line_that_includes_them() -> None:
     inserted = ((3, 2), (5, 1))
     assert [source_line(line, inserted) for line in range(1, 10)] == [1, 2, 3, 3, 3, 4, 5, 5, 6]
