@@ -169,7 +169,7 @@ class Anvil(Queries, AbstractContextManager["Anvil"]):
         member = self.only
         if not member.location.is_file:
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
-        with member.live.query() as copy:
+        with member.live.query(by_meaning=True) as copy:
             health, vectors = content_health.read_index(copy.reader), content_health.compared_vectors(copy.reader)
         # Without the lock, because each page is compared with all others.
         return replace(health, near_duplicates=content_health.near_duplicates(vectors))

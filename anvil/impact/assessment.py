@@ -110,6 +110,8 @@ def assess(
         if not isinstance(copy.reader, Reader):
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
         mode: Mode = "keyword" if copy.provisional else "hybrid"  # a provisional copy begins without vectors
+        if mode == "hybrid":
+            copy.embed_missing()
         notes += [copy.refused] if copy.refused else []
         docs = IndexedPages(copy.reader)
         changed = names.read(change.code)

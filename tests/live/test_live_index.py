@@ -514,6 +514,14 @@ def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, m
     assert none == f"{asked}mine, set embedding.provider to 'local' and embedding.model to the model of the index."
 
 
+def test_what_compares_vectors_gets_those_of_changed_pages(docs: Path, tmp_path: Path) -> None:
+    with anvil.open(docs, tmp_path / "i.db") as found:
+        found.index()
+        write(docs, {"new.md": "# New\n\nA zebra.\n"})
+        assert found.grep("zebra").total_matches == found.get_status().index.pending_vectors == 1
+        assert found.health().pending_vectors == 0
+
+
 def test_changed_pages_are_read_without_a_model(docs: Path, tmp_path: Path) -> None:
     with anvil.open(docs, tmp_path / "i.db") as built:
         built.index()
