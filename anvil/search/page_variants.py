@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from anvil.formats import patterns
 from anvil.formats.version_names import (
     LANGUAGE_NAME,
     MIN_SHARED,
@@ -187,9 +188,13 @@ def _usual(folders: str) -> str:
     return folders
 
 
-def among(versions: Versions, pages: Collection[int]) -> Versions:
-    """The versions of some pages only: a filter may leave out the newest one."""
-    return _gathered({id_: page for id_, page in versions.pages.items() if id_ in pages})
+def among(
+    versions: Versions, pages: Iterable[tuple[int, str]], file_filter: str | None, paths: Collection[str] | None
+) -> Versions:
+    """The versions of the ``pages`` in a filter and ``paths``: these may leave out the newest one."""
+    is_selected = patterns.selects(file_filter or "")
+    chosen = {id_ for id_, path in pages if (paths is None or path in paths) and is_selected(path)}
+    return _gathered({id_: page for id_, page in versions.pages.items() if id_ in chosen})
 
 
 def wanted(versions: Versions, question: str) -> Wanted:

@@ -319,16 +319,10 @@ class Searcher:
         if request.file_filter is None and request.paths is None:
             return self.versions
         key = "versions", request.file_filter
-        selected: Versions = self._cached(request, key, lambda: self._versions_in(request))
+        own = request.file_filter, request.paths
+        pages = self.index.reader.paths
+        selected: Versions = self._cached(request, key, lambda: page_variants.among(self.versions, pages(), *own))
         return selected
-
-    def _versions_in(self, request: SearchRequest) -> Versions:
-        is_selected = patterns.selects(request.file_filter or "")
-        paths = request.paths
-        pages = (
-            id_ for id_, path in self.index.reader.paths() if (paths is None or path in paths) and is_selected(path)
-        )
-        return page_variants.among(self.versions, frozenset(pages))
 
     def _texts_of(self, results: Sequence[RankedChunk]) -> Mapping[int, SearchedText]:
         return self.index.texts([result.row for result in results])
