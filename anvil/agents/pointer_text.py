@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from anvil.agents.marked_block import markers
+from anvil.formats import version_names
 from anvil.formats.patterns import lazy_pattern
 from anvil.wording import counted
 
@@ -68,6 +69,7 @@ class SiteAccess(NamedTuple):
 def repository_pointer(paths: Collection[str], docs: str, options: Sequence[str] = ()) -> DocumentationPointer:
     """The pointer to a documentation folder. ``docs``: its path from the root of the repository. ``options``: the
     options that each command needs, such as ``--docs documentation``."""
+    paths = _without_translations(paths)
     folder = "This folder" if docs == "." else f"`{_name(docs)}/`"
     words = quoted(" ".join(["", *options]))
     words = f" {words}" if words else ""
@@ -90,6 +92,7 @@ def served_pointer(
 ) -> DocumentationPointer:
     """The pointer to the pages of an MCP server, for its clients. ``collection``: the name of their collection, if the
     server has several. ``version``: the version that the pages describe."""
+    paths = _without_translations(paths)
     argument = f" Give each tool `collection`: `{_name(collection)}`." if collection else ""
     return _compose(
         paths,
@@ -100,6 +103,7 @@ def served_pointer(
 
 def published_pointer(paths: Collection[str], access: SiteAccess, version: str | None = None) -> DocumentationPointer:
     """The pointer to a published site. ``paths``: the addresses of the pages in it."""
+    paths = _without_translations(paths)
     site = f"<{_name(access.url)}>" if access.url else "The site of this skill"
     ways = []
     if access.mcp_url:
@@ -136,7 +140,7 @@ def _compose(
         if _size([way]) <= budget:
             lines.append(way)
             budget -= _size([way])
-    folders = _folders(_without_translations(paths), budget - _size([""]))
+    folders = _folders(paths, budget - _size([""]))
     lines += ["", folders] if folders else []
     return DocumentationPointer("\n".join(lines).rstrip("\n"), len(paths))
 
@@ -176,24 +180,20 @@ def _documentation(paths: Collection[str], version: str | None) -> str:
 
 def _page_count(paths: Collection[str]) -> str:
     """The number of pages. A large one is rounded: otherwise two branches that each add a page would conflict here."""
-    count = len(_without_translations(paths))
-    if count < ROUNDED_FROM:
-        return counted(count, "page")
-    step = 10 if count < 1000 else 100
-    return f"about {(count + step // 2) // step * step:,} pages"
+    if len(paths) < ROUNDED_FROM:
+        return counted(len(paths), "page")
+    step = 10 if len(paths) < 1000 else 100
+    return f"about {(len(paths) + step // 2) // step * step:,} pages"
 
 
 def _without_translations(paths: Iterable[str]) -> list[str]:
     """One path for all languages of a page: the one without a language, else that in English, else the first."""
-    from anvil.search import page_variants  # with numpy, which 'anvil check' does not need without a pointer
-
     ordered = sorted(paths)
-    translated = page_variants.translations(enumerate(ordered))
+    translated = version_names.translations(enumerate(ordered))
     languages: dict[str, list[str]] = defaultdict(list)
     for number, path in enumerate(ordered):
         languages[translated.get(number, path)].append(path)
-    english = {page: next(filter(_ENGLISH.search, same), same[0]) for page, same in languages.items()}
-    return [page if page in same else english[page] for page, same in languages.items()]
+    return [page if page in same else next(filter(_ENGLISH.search, same), same[0]) for page, same in languages.items()]
 
 
 def _name(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Names of versions: folders of documentation versions, the newest of several, and tags such as ``@acme/ui@1.2.0``."""
+"""Names of versions and languages: their folders, translations of a page, and tags such as ``@acme/ui@1.2.0``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import heapq
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache, wraps
 from itertools import islice, zip_longest
+from typing import TypeVar
 
 from anvil.formats.patterns import lazy_pattern
+
+T = TypeVar("T")
 
 ALIASES = {"latest": 2, "current": 2, "stable": 3}
 """Names of the newest version -> their rank, which is above that of numbers. On Read the Docs, "latest" is the main
@@ -36,11 +39,11 @@ def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
     return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural
 
 
-VERSION_NUMBER = lazy_pattern(
+_NUMBER = (
     r"(?:(?:version|release|rel)-)?(?:v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
-    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?)",
-    re.I,
+    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?)"
 )
+VERSION_NUMBER = lazy_pattern(_NUMBER, re.I)
 """The name of a folder with one version of the documentation: ``v2``, ``1.x``, ``1.2rc1``, ``release-1.2``."""
 VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
 """Names of folders that also hold a version, beside folders named by numbers."""
@@ -97,11 +100,96 @@ def version_of(path: str, folders: Collection[str]) -> str | None:
     return next((name for depth, name in enumerate(parents, 1) if "/".join(parents[:depth]) in folders), None)
 
 
+# --- languages -------------------------------------------------------------------------------------------
+
 LANGUAGE_NAME = lazy_pattern(
     r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
     r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?|[a-z]{2,3}-[A-Z]{2}"
 )
 """The name of a folder with a translation of the documentation: ``de``, ``pt-BR``, ``zh-Hans``, ``ckb-IR``."""
+_ARRANGEMENTS = tuple(
+    (lazy_pattern(rf"(^|/){arranged}", re.I), usual)
+    for arranged, usual in (
+        (r"website/(?=(?:docs|versioned_docs|i18n)/)", r"\1"),
+        (r"versioned_docs/version-", r"\1docs/"),
+        (r"i18n/([^/]+)/docusaurus-plugin-content-docs/(?:current/|version-)", r"\1\2/docs/"),
+        (rf"(?:archived?|archives|old|older|previous|versions)/(?=(?:{_NUMBER}|{'|'.join(VERSION_NAMES)})/)", r"\1"),
+    )
+)
+"""Patterns of folders of Docusaurus and of archives, each with the usual folders in their place."""
+NO_LANGUAGE = "", ""
+_ENDINGS = "*"
+"""In place of a folder, for languages before the endings of files."""
+OTHER_MEANINGS = frozenset({"ca", "cs", "et", "hi", "id", "it", "ms", "sl", "ta", "te"})
+"""Names of languages that are also words of software, such as certificate authorities, C#, ids, integration tests and
+milliseconds. They count beside other languages."""
+CLEAR_LANGUAGES = frozenset({"ja", "ko", "ru", "uk", "zh"})
+"""Names of folders that mean nothing else, as names with a region do, such as ``pt-BR``."""
+
+
+def plain(path: str) -> str:
+    """The path of a page as if its version and language had the usual folders: ``docs/1.0/a.md`` for Docusaurus'
+    ``versioned_docs/version-1.0/a.md`` and for ``docs/archive/1.0/a.md``."""
+    folders, slash, name = path.rpartition("/")
+    return _usual(folders + slash) + name
+
+
+@lru_cache(10_000)  # few folders, for many pages
+def _usual(folders: str) -> str:
+    for arranged, usual in _ARRANGEMENTS:
+        folders = arranged.sub(usual, folders)
+    return folders
+
+
+def cached_for_pages(find: Callable[[Iterable[tuple[int, str]]], T]) -> Callable[[Iterable[tuple[int, str]]], T]:
+    """``find``, a function of (id, path) of all pages, with a cache: most edits change no path."""
+    cached = lru_cache(4)(find)
+    return wraps(find)(lambda pages: cached(tuple(pages)))
+
+
+@cached_for_pages
+def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
+    """The translated pages: document id -> its path without the language, which its translations have too.
+
+    A language is a folder, as in ``docs/de/a.md``, or before the ending, as in ``a.de.md``. It has three or more pages,
+    and half of its pages unless its name is clear, in common with languages beside it or with pages that name none.
+    """
+    members: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)  # path without the language -> place -> document
+    for id_, path in paths:
+        place, rest = _without_language(plain(path))
+        members[rest][place] = id_
+    pages_of = Counter(place for pages in members.values() for place in pages)
+    shared = Counter(place for pages in members.values() if len(pages) > 1 for place in pages)
+    beside: dict[str, set[str]] = defaultdict(set)  # folder -> the languages in it
+    for around, language in pages_of.keys() - {NO_LANGUAGE}:
+        beside[around].add(language)
+
+    def is_language(place: tuple[str, str]) -> bool:
+        around = place[0]
+        # Others may lag behind the largest language of a folder.
+        is_largest = len(beside[around]) > 1 and pages_of[place] == max(pages_of[around, own] for own in beside[around])
+        is_clear = len(place[1]) > 2 or place[1] in CLEAR_LANGUAGES
+        return shared[place] >= MIN_SHARED and (is_largest or is_clear or 2 * shared[place] >= pages_of[place])
+
+    places = {place for place in shared if place != NO_LANGUAGE and is_language(place)}
+    languages = {around: {own for other, own in places if other == around} for around, _ in places}
+    places = {place for place in places if not languages[place[0]] <= OTHER_MEANINGS} | {NO_LANGUAGE}
+    kept = {rest: [id_ for place, id_ in pages.items() if place in places] for rest, pages in members.items()}
+    return {id_: rest for rest, pages in kept.items() if len(pages) > 1 for id_ in pages}
+
+
+def _without_language(path: str) -> tuple[tuple[str, str], str]:
+    """The folder around the language in a path and the language, or :data:`NO_LANGUAGE`; and the path without it."""
+    *folders, name = path.split("/")
+    for number, folder in enumerate(folders):
+        if LANGUAGE_NAME.fullmatch(folder):
+            around = "/".join(folders[:number])
+            return (around, folder.lower()), "/".join([*folders[:number], *folders[number + 1 :], name])
+    stem, dot, ending = name.rpartition(".")
+    start, _, language = stem.rpartition(".")
+    if start and LANGUAGE_NAME.fullmatch(language):
+        return (_ENDINGS, language.lower()), "/".join([*folders, start + dot + ending])
+    return NO_LANGUAGE, path
 
 
 # --- tags ------------------------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from anvil.formats import version_names
 from anvil.formats.patterns import lazy_pattern
 from anvil.impact.co_change import History
 from anvil.impact.names import ChangedNames, How, Name, name_words, public_kind
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, is_parallel
 from anvil.results import Hit
-from anvil.search import page_variants
 from anvil.text import query as lexicon
 from anvil.values import Section
 from anvil.wording import shown
@@ -69,7 +69,7 @@ class IndexedPages:
         self.passages = reader.counts()["chunks"]
         self._documents = {document.file_path: document for document in reader.documents()}
         self.titles = {path: document.title for path, document in self._documents.items()}
-        translated = page_variants.translations((document.id, path) for path, document in self._documents.items())
+        translated = version_names.translations((document.id, path) for path, document in self._documents.items())
         self.untranslated = {path: translated.get(document.id, path) for path, document in self._documents.items()}
         self._passages: dict[int, StoredChunk] = {}
         self._sections: dict[int, tuple[Section, ...]] = {}

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, wraps
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 from anvil.formats import patterns
 from anvil.formats.version_names import (
-    LANGUAGE_NAME,
-    MIN_SHARED,
-    VERSION_NAMES,
-    VERSION_NUMBER,
+    cached_for_pages,
     closest_tags,
+    plain,
     version_folders,
     version_of,
     version_order,
@@ -45,18 +43,6 @@ often (``benchmarks/versioned_docs.py``)."""
 LEAST_SHARE = 0.1
 """A version needs this share of the pages that the largest version has in common with others: a single ``index.md``
 outside of all folders of versions is not the newest version."""
-T = TypeVar("T")
-_NAME = rf"(?:{VERSION_NUMBER.pattern}|{'|'.join(sorted(VERSION_NAMES))})"
-_ARRANGEMENTS = tuple(
-    (re.compile(rf"(^|/){arranged}", re.I), usual)
-    for arranged, usual in (
-        (r"website/(?=(?:docs|versioned_docs|i18n)/)", r"\1"),
-        (r"versioned_docs/version-", r"\1docs/"),
-        (r"i18n/([^/]+)/docusaurus-plugin-content-docs/(?:current/|version-)", r"\1\2/docs/"),
-        (rf"(?:archived?|archives|old|older|previous|versions)/(?={_NAME}/)", r"\1"),
-    )
-)
-"""Patterns of folders of Docusaurus and of archives, each with the usual folders in their place."""
 _ENDING = re.compile(rf"(?:^|/)(?:index(?:\.\w+)?)?$|(?:{PAGE_ENDING}|\.html?)$", re.I)
 
 
@@ -160,32 +146,12 @@ def editions(index: IndexReader) -> Editions:
     return {page.file_path: version_and_language(page.metadata) for page in index.documents()}
 
 
-def _cached(find: Callable[[Iterable[tuple[int, str]]], T]) -> Callable[[Iterable[tuple[int, str]]], T]:
-    """``find``, a function of (id, path) of all pages, with a cache: most edits change no path."""
-    cached = lru_cache(4)(find)
-    return wraps(find)(lambda pages: cached(tuple(pages)))
-
-
-@_cached
+@cached_for_pages
 def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:
     """The versions in a folder of documents: :func:`version_folders`. All other pages are in no version's folder."""
     pages = [(id_, plain(path)) for id_, path in paths]
     folders = version_folders(path for _, path in pages)
     return versions((id_, path, version_of(path, folders)) for id_, path in pages) if folders else NO_VERSIONS
-
-
-def plain(path: str) -> str:
-    """The path of a page as if its version and language had the usual folders: ``docs/1.0/a.md`` for Docusaurus'
-    ``versioned_docs/version-1.0/a.md`` and for ``docs/archive/1.0/a.md``."""
-    folders, slash, name = path.rpartition("/")
-    return _usual(folders + slash) + name
-
-
-@lru_cache(10_000)  # few folders, for many pages
-def _usual(folders: str) -> str:
-    for arranged, usual in _ARRANGEMENTS:
-        folders = arranged.sub(usual, folders)
-    return folders
 
 
 def among(
@@ -315,15 +281,6 @@ def others(versions: Versions, page: int) -> tuple[str, ...]:
 
 # --- translations and copies ------------------------------------------------------------------------------------------
 
-NO_LANGUAGE = "", ""
-_ENDINGS = "*"
-"""In place of a folder, for languages before the endings of files."""
-OTHER_MEANINGS = frozenset({"ca", "cs", "et", "hi", "id", "it", "ms", "sl", "ta", "te"})
-"""Names of languages that are also words of software, such as certificate authorities, C#, ids, integration tests and
-milliseconds. They count beside other languages."""
-CLEAR_LANGUAGES = frozenset({"ja", "ko", "ru", "uk", "zh"})
-"""Names of folders that mean nothing else, as names with a region do, such as ``pt-BR``."""
-
 
 def without_copies(
     results: Sequence[RankedChunk], texts: Mapping[int, SearchedText], versions: Versions, wanted: Collection[str]
@@ -342,51 +299,6 @@ def without_copies(
         return version in wanted, newest(version)
 
     return [max(same, key=preference)._replace(score=same[0].score) for same in copies.values()]
-
-
-@_cached
-def translations(paths: Iterable[tuple[int, str]]) -> Mapping[int, str]:
-    """The translated pages: document id -> its path without the language, which its translations have too.
-
-    A language is a folder, as in ``docs/de/a.md``, or before the ending, as in ``a.de.md``. It has three or more pages,
-    and half of its pages unless its name is clear, in common with languages beside it or with pages that name none.
-    """
-    members: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)  # path without the language -> place -> document
-    for id_, path in paths:
-        place, rest = _without_language(plain(path))
-        members[rest][place] = id_
-    pages_of = Counter(place for pages in members.values() for place in pages)
-    shared = Counter(place for pages in members.values() if len(pages) > 1 for place in pages)
-    beside: dict[str, set[str]] = defaultdict(set)  # folder -> the languages in it
-    for around, language in pages_of.keys() - {NO_LANGUAGE}:
-        beside[around].add(language)
-
-    def is_language(place: tuple[str, str]) -> bool:
-        around = place[0]
-        # Others may lag behind the largest language of a folder.
-        is_largest = len(beside[around]) > 1 and pages_of[place] == max(pages_of[around, own] for own in beside[around])
-        is_clear = len(place[1]) > 2 or place[1] in CLEAR_LANGUAGES
-        return shared[place] >= MIN_SHARED and (is_largest or is_clear or 2 * shared[place] >= pages_of[place])
-
-    places = {place for place in shared if place != NO_LANGUAGE and is_language(place)}
-    languages = {around: {own for other, own in places if other == around} for around, _ in places}
-    places = {place for place in places if not languages[place[0]] <= OTHER_MEANINGS} | {NO_LANGUAGE}
-    kept = {rest: [id_ for place, id_ in pages.items() if place in places] for rest, pages in members.items()}
-    return {id_: rest for rest, pages in kept.items() if len(pages) > 1 for id_ in pages}
-
-
-def _without_language(path: str) -> tuple[tuple[str, str], str]:
-    """The folder around the language in a path and the language, or :data:`NO_LANGUAGE`; and the path without it."""
-    *folders, name = path.split("/")
-    for number, folder in enumerate(folders):
-        if LANGUAGE_NAME.fullmatch(folder):
-            around = "/".join(folders[:number])
-            return (around, folder.lower()), "/".join([*folders[:number], *folders[number + 1 :], name])
-    stem, dot, ending = name.rpartition(".")
-    start, _, language = stem.rpartition(".")
-    if start and LANGUAGE_NAME.fullmatch(language):
-        return (_ENDINGS, language.lower()), "/".join([*folders, start + dot + ending])
-    return NO_LANGUAGE, path
 
 
 def one_translation(results: Sequence[RankedChunk], translated: Mapping[int, str]) -> list[RankedChunk]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from anvil.embedding.passages import HeadedText
 from anvil.embedding.provider import EmbeddingProvider, uncached
 from anvil.errors import AnvilError, ConfigError
-from anvil.formats import patterns
+from anvil.formats import patterns, version_names
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SearchedText, SectionPlace, StoredChunk, is_in_language, vector_rows
 from anvil.requests import SearchRequest
@@ -164,7 +164,7 @@ class Searcher:
 
     @cached_property
     def translations(self) -> Mapping[int, str]:
-        return page_variants.translations(self.index.reader.paths())
+        return version_names.translations(self.index.reader.paths())
 
     @cached_property
     def editions(self) -> page_variants.Editions:

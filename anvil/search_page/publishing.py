@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from anvil.errors import ConfigError
-from anvil.formats import characters
+from anvil.formats import characters, version_names
 from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
@@ -117,7 +117,7 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
 def _translations(reader: Reader) -> list[list[int]]:
     """The ids of the translations of each page that has some."""
     originals: dict[str, list[int]] = defaultdict(list)
-    for id_, path in sorted(page_variants.translations(reader.paths()).items()):
+    for id_, path in sorted(version_names.translations(reader.paths()).items()):
         originals[path].append(id_)
     return list(originals.values())
 

@@ -29,8 +29,11 @@ def folders(text: str) -> str:
 def test_translations_of_a_page_count_once() -> None:
     names = [*(f"guide/{name}.md" for name in "abcd"), "index.md"]
     translated = [f"{language}/{name}" for language in ("de", "en", "ckb-IR") for name in names]
-    text = pointers.repository_pointer(translated, "docs").text
-    assert "`docs/` has 5 pages" in text and folders(text) == "Folders with most pages: `en/guide/`."
+    made = pointers.repository_pointer(translated, "docs")
+    text = made.text
+    assert (
+        made.pages == 5 and "`docs/` has 5 pages" in text and folders(text) == "Folders with most pages: `en/guide/`."
+    )
     text = pointers.repository_pointer([*names, *translated], "docs").text
     assert "`docs/` has 5 pages" in text and folders(text) == "Folders with most pages: `guide/`."
     titles = [(path, path) for path in translated]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.formats.version_names import plain, translations
 from anvil.index_file.table_rows import CHUNK_BITS
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_variants import (
@@ -19,8 +20,6 @@ from anvil.search.page_variants import (
     newest,
     of_folder,
     others,
-    plain,
-    translations,
     versions,
     wanted,
 )

@@ -908,6 +908,7 @@ LIGHT = (
 def test_heavy_libraries_stay_out_of_light_commands(docs: Path) -> None:
     with anvil.open(docs) as opened:
         opened.index()
+    program("agents", cwd=docs.parent)  # "check" looks at the pointer, too
     code = (
         "import json, sys; from anvil.cli.program import run\n"
         "heavy = {'asyncio', 'http.client', 'mcp', 'mkdocs', 'mistletoe', 'numpy', 'onnxruntime'}\n"
