@@ -29,9 +29,10 @@ class McpClient:
     documentation: str
     """The address of the page that describes the format."""
     project: tuple[str, ...] = ()
-    """Paths of its file in a project, which can be committed. The first is created if none exists."""
+    """Paths of its file in a project, which can be committed. If none exists, the first in a folder that exists is
+    created."""
     user: tuple[str, ...] = ()
-    """Paths of its file for all projects of a user. The first is created if none exists."""
+    """Paths of its file for all projects of a user, likewise."""
     user_on_windows: tuple[str, ...] = ()
     """The paths of that file on Windows, if they differ."""
     settings: str = ""
@@ -186,9 +187,7 @@ CLIENTS: Mapping[str, McpClient] = {
     "warp": McpClient(
         title="Warp",
         documentation="https://docs.warp.dev/agent-platform/capabilities/mcp",
-        user=(
-            "~/.warp/.mcp.json",
-        ),  # the servers of a project's file have to be started by hand after each start of Warp
+        user=("~/.warp/.mcp.json",),  # those of a project's file are started by hand after each start of Warp
         signs=(".warp", "~/.warp"),
     ),
     "devin": McpClient(

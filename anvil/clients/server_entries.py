@@ -62,7 +62,8 @@ def client_file(client: McpClient, project: Path, scope: Scope | None = None) ->
         raise ConfigError(f"{client.title} has no file for a {scope}. Leave out --scope.")
     scope = scope or client.scopes[0]
     paths = [_located(path, project) for path in _paths(client, scope)]
-    return ClientFile(client, scope, next((path for path in paths if path.exists()), paths[0]))
+    existing = [path for path in paths if path.exists()] or [path for path in paths if path.parent.exists()] or paths
+    return ClientFile(client, scope, existing[0])
 
 
 def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
@@ -337,9 +338,9 @@ class Setup:
         """Put ``anvil serve`` into the files of the clients, or of all. Raises :class:`ConfigError` if one fails."""
         if self.name is not None and not self.name.strip():
             raise ConfigError("--name is empty. Give the server a name, such as --name my-docs.")
-        names = list(dict.fromkeys(chosen))
-        if ALL in chosen:
-            names = [name for name in present_clients(self._project) if self.scope in (None, *CLIENTS[name].scopes)]
+        present = present_clients(self._project) if ALL in chosen else ()
+        suitable = (name for name in present if self.scope in (None, *CLIENTS[name].scopes))
+        names = [name for name in dict.fromkeys([*chosen, *suitable]) if name != ALL]
         if not names:
             raise ConfigError("No MCP client was found in this project or for this user. Name one, such as codex.")
         failed, requirements = [], []

@@ -236,6 +236,9 @@ def test_claude_desktop_on_windows_reads_the_file_of_its_package(
     assert client_file(CLIENTS["claude-desktop"], tmp_path).path.parent == package
     classic = tmp_path / "AppData/Roaming/Claude/claude_desktop_config.json"
     classic.parent.mkdir(parents=True)
+    assert client_file(CLIENTS["claude-desktop"], tmp_path).path == classic, "the package is not installed"
+    package.mkdir(parents=True)
+    assert client_file(CLIENTS["claude-desktop"], tmp_path).path.parent == package
     classic.write_text("{}")
     assert client_file(CLIENTS["claude-desktop"], tmp_path).path == classic
     assert "claude-desktop" in present_clients(tmp_path)

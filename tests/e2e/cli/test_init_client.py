@@ -202,7 +202,8 @@ def test_a_file_that_is_committed_has_no_path_of_this_machine(project: Path, mon
 
 def test_each_client_that_is_named_gets_the_server(project: Path) -> None:
     program("init", "--client", "cursor", "--client", "codex", cwd=project)
-    assert all(command_of(CLIENTS[name], entry_of(project, name, "docs")) for name in ("cursor", "codex"))
+    program("init", "--client", "vscode", "--client", "all", cwd=project)
+    assert all(command_of(CLIENTS[name], entry_of(project, name, "docs")) for name in ("cursor", "codex", "vscode"))
 
 
 def test_all_clients_of_the_project_and_the_user(project: Path) -> None:
