@@ -204,8 +204,10 @@ def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: context
     if tally.kept:
         again = counted(tally.kept, "passage", "could")
         reasons.append(f"{again} not be embedded again: the vectors from before are kept. {tally.refusal}".strip())
+    counts = indexer.writer.reader.counts()
+    lacks_vectors = tally.failed and (tally.is_down or not counts["vectors"])
     return replace(
-        report_on("built", plan.index, digest, indexer.writer.reader.counts(), plan.started),
+        report_on("built", plan.index, digest, counts, plan.started),
         embedded=tally.embedded,
         reused=tally.reused,
         changes=plan.changes,
@@ -214,6 +216,7 @@ def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: context
         reasons=(*plan.remarks_on_source(), *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
+        nothing_embedded=not tally.embedded and bool(tally.kept or lacks_vectors),
     )
 
 

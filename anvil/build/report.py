@@ -18,6 +18,8 @@ class BuildReport:
     - ``reasons``: why more than the changed pages was built again, and problems of the source.
     - ``failed``: chunks without a vector.
     - ``kept``: the number of old vectors that are used because no new ones could be made; ``refusal``: the reason.
+    - ``nothing_embedded``: the embedding provider had texts and made no vector. It is no error if it refuses some texts
+      and the index has the vectors of others.
     """
 
     outcome: Literal["built", "unchanged"]
@@ -36,12 +38,7 @@ class BuildReport:
     size_bytes: int = 0
     kept: int = 0
     refusal: str = ""
-    vectors: int = 0
-
-    @property
-    def nothing_embedded(self) -> bool:
-        """Whether the embedding provider had texts and made no vector, so that the index has none or old ones."""
-        return not self.embedded and bool(self.kept or (self.failed and not self.vectors))
+    nothing_embedded: bool = False
 
     @property
     def nothing_embedded_because(self) -> str:
@@ -73,7 +70,6 @@ def report_on(
         skipped=skipped,
         seconds=time.perf_counter() - started,
         size_bytes=index.stat().st_size,
-        vectors=counts["vectors"],
     )
 
 

@@ -41,6 +41,8 @@ class Tally:
     """Why the last of these could not be made."""
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Skipped] = field(default_factory=list)
+    is_down: bool = False
+    """Whether some failed because the provider was down."""
 
 
 class StoredVectors:
@@ -209,6 +211,7 @@ class Indexer:
     def _store(self, missing: Mapping[str, Sequence[int]], embedded: Embedded) -> None:
         """Store the vectors of a batch. ``missing``: text -> window ids, in the order of the vectors."""
         vectors: list[tuple[int, bytes]] = []
+        self.tally.is_down |= embedded.is_down
         for number, (vector, (text, windows)) in enumerate(
             zip(quantized(embedded.vectors), missing.items(), strict=True)
         ):

@@ -34,6 +34,8 @@ MAX_REQUEST_TOKENS = 200_000
 """Estimated tokens of one request. The API accepts about 300,000; a rejected request is split in two."""
 
 MAX_ATTEMPTS = 3
+AFTER_ALL = f" ({MAX_ATTEMPTS} tries)"
+"""The end of the reason if a server is down. If it refuses a text, there is one try."""
 TIMEOUT_S = 120.0
 
 # Each piece has at most four UTF-8 bytes. A token of a byte-level BPE has at least one byte, so a text of n pieces has
@@ -101,7 +103,8 @@ class OpenAIProvider:
                 if not embedded.any():  # else vectors that were paid for would be lost
                     raise
                 failed = {int(row): failed.get(int(row), str(error)) for row in np.flatnonzero(~embedded)}
-        return Embedded(vectors, dict(sorted(failed.items())))
+        is_down = any(reason.endswith(AFTER_ALL) for reason in failed.values())
+        return Embedded(vectors, dict(sorted(failed.items())), is_down=is_down)
 
     def embed_query(self, text: str) -> Vector:
         """The unit vector (dimensions,) of a query. Raises :class:`ProviderError` if it failed."""
@@ -137,7 +140,7 @@ class OpenAIProvider:
                 return
             except openai.APIError as error:
                 if getattr(error, "status_code", None) not in (400, 413, 422):
-                    failed.update(dict.fromkeys(rows, f"{self._reason(error)} ({MAX_ATTEMPTS} tries)"))
+                    failed.update(dict.fromkeys(rows, f"{self._reason(error)}{AFTER_ALL}"))
                     return
                 if len(rows) == 1:
                     if _parameter(error) not in (None, "input"):  # the model or its dimensions, so that all texts fail

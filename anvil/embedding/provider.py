@@ -36,6 +36,8 @@ class Embedded:
     """Row -> reason of its failure. The other rows are valid."""
     cached: frozenset[int] = frozenset()
     """Rows from the user's cache, which were not computed now."""
+    is_down: bool = False
+    """Whether texts failed because the provider answered no request with them, not because it refused them."""
 
 
 class EmbeddingProvider(Protocol):
@@ -168,16 +170,17 @@ class CachedProvider:
         cached = [row for row, key in enumerate(keys) if key in stored]
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         failed: dict[int, str] = {}
+        is_down = False
         if cached:
             rows = vector_rows(b"".join(stored[keys[row]] for row in cached), self.dimensions).astype(np.float32)
             vectors[cached] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         if missing:
             embedded = self.wrapped.embed([texts[row] for row in missing])
-            vectors[missing] = embedded.vectors
+            vectors[missing], is_down = embedded.vectors, embedded.is_down
             failed = {missing[number]: reason for number, reason in embedded.failed.items()}
         if new := [row for row in missing if row not in failed]:  # failures are not cached, but tried again
             self._cache.put(dict(zip((keys[row] for row in new), quantized(vectors[new]), strict=True)))
-        return Embedded(vectors, failed, frozenset(cached))
+        return Embedded(vectors, failed, frozenset(cached), is_down)
 
     def embed_query(self, text: str) -> Vector:
         """The unit vector of a query. Queries are not cached."""

@@ -46,3 +46,22 @@ def test_a_passage_that_the_provider_refuses_each_time_fails_no_build(
     for _ in range(2):
         told = in_process.program("build", "--docs", str(tmp_path / "docs"), "--provider", "openai").stderr
         assert "found by keyword only: b.md: B" in told and "No vector could be made" not in told
+
+
+def test_a_server_that_is_down_fails_each_build_that_needs_vectors(
+    tmp_path: Path,
+    server: Server,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n\nWords.\n", encoding="utf-8")
+    for name, value in (("OPENAI_API_KEY", "sk"), ("OPENAI_BASE_URL", server.url), ("ANVIL_EMBEDDING_DIMENSIONS", "3")):
+        monkeypatch.setenv(name, value)
+    words = ["build", "--docs", str(tmp_path / "docs"), "--provider", "openai"]
+    in_process.program(*words)
+    (tmp_path / "docs/b.md").write_text("# B\n\nLate.\n", encoding="utf-8")
+    server.script = lambda body, call: error(503, "down")
+    for _ in range(2):
+        assert "503" in in_process.program(*words, code=2).stderr
+    server.script = good
+    in_process.program(*words)
