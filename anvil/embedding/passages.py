@@ -11,11 +11,11 @@ A score depends only on the question and the passage: it has the same bits in an
 from __future__ import annotations
 
 import bisect
-import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -107,8 +107,10 @@ class PassageScorer:
         question_ids, passage_ids = self.tokens(question, passages)
         if not question_ids or not passages:
             return np.zeros(len(passages))
-        keys = [_digest(question_ids, ids) for ids in passage_ids]
-        scores = {key: score for key in keys if (score := self._scores.get(key)) is not None}
+        if len(self._scores) >= MAX_SCORES:
+            self._scores = {}
+        scores = self._scores  # another thread may begin new ones
+        keys = [blake2b(json.dumps((question_ids, ids)).encode(), digest_size=16).digest() for ids in passage_ids]
         new = {key: ids for key, ids in zip(keys, passage_ids, strict=True) if key not in scores}
         if new:
             states, weights = self._run(question_ids)
@@ -122,9 +124,6 @@ class PassageScorer:
 
             order = sorted(new, key=lambda key: -len(new[key]))  # long ones first, so that the threads end together
             scores.update(zip(order, self._model.map(score_of, [new[key] for key in order]), strict=True))
-            if len(self._scores) >= MAX_SCORES:
-                self._scores.clear()
-            self._scores.update(scores)
         return np.array([scores[key] for key in keys])
 
     def tokens(self, question: str, passages: Sequence[HeadedText]) -> tuple[list[int], list[list[int]]]:
@@ -182,10 +181,6 @@ class PassageScorer:
     @cached_property
     def _silent(self) -> frozenset[int]:
         return frozenset(self._model.tokens([SILENT])[0].ids)
-
-
-def _digest(*parts: list[int]) -> bytes:
-    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 
 def _shortened(passage: HeadedText) -> HeadedText:

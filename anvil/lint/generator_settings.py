@@ -116,19 +116,16 @@ def _rules_of_others(files: FileTree, folder: str, names: Mapping[str, bool]) ->
     if is_exdoc or not _WRITERSIDE.isdisjoint(names):
         return replace(unknown(files), by_name=True)
     is_zola = "config.toml" in names and _ZOLA.search(files.read(join(folder, "config.toml")) or "")
-    if _is_hugo(files, folder, names) or not _OTHERS.isdisjoint(names) or is_zola:
+    is_hugo = _content(files, join(folder, "content")) is not None and (
+        not _HUGO.isdisjoint(names) or "_default" in (files.names(join(folder, "config")) or ())
+    )
+    if is_hugo or not _OTHERS.isdisjoint(names) or is_zola:
         return replace(unknown(files), labels=not _MYST.isdisjoint(names))
     if folder == files.docs and names.get("index.html") is False:
         text = files.read(join(folder, "index.html")) or ""
         if _DOCSIFY.search(text):
             return replace(unknown(files), generates="alias" in text)
     return None
-
-
-def _is_hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
-    if _content(files, join(folder, "content")) is None:
-        return False
-    return not _HUGO.isdisjoint(names) or "_default" in (files.names(join(folder, "config")) or ())
 
 
 def _content(files: FileTree, path: str) -> str | None:

@@ -132,13 +132,10 @@ def with_targets(text: str, definitions: Callable[[], Mapping[str, str]]) -> str
     for link, target in repaired:
         before = bisect_right(begins, link.start()) - 1
         if before < 0 or link.start() >= code[before].end:
-            pieces += text[at : link.start()], f"[{link[1]}]({_as_target(target)})" if target else link[1]
+            address = f"<{target}>" if target and re.search(r"[\s()]", target) else target
+            pieces += text[at : link.start()], f"[{link[1]}]({address})" if target else link[1]
             at = link.end()
     return "".join([*pieces, text[at:]])
-
-
-def _as_target(target: str) -> str:
-    return f"<{target}>" if re.search(r"[\s()]", target) else target
 
 
 def hit(

@@ -194,8 +194,25 @@ class Searcher:
 
         A version is one that a page names, or a folder around it. The language ``en`` includes ``en-GB``.
         """
+
+        def make() -> Any:
+            paths, version, language = request.paths, request.version, request.language
+            if not (version is None and language is None):
+                paths = frozenset(
+                    path
+                    for path, own in self.editions.items()
+                    if (paths is None or path in paths)
+                    and (version is None or page_variants.is_of_version((own.version, *path.split("/")[:-1]), version))
+                    and (language is None or is_in_language(own.language or "", language))
+                )
+            left_out = without if one_version is None else without | page_variants.left_out(*one_version)
+            if left_out:
+                kept = (path for id_, path in self.index.reader.paths() if id_ not in left_out)
+                paths = frozenset(path for path in kept if paths is None or path in paths)
+            return self.index.select(request.file_filter, paths)
+
         key = request.file_filter, request.version, request.language, one_version and one_version[1].versions, without
-        return self._cached(request, key, lambda: self._select(request, one_version, without))
+        return self._cached(request, key, make)
 
     def _cached(self, request: SearchRequest, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """The result of ``make``, which is cached by ``key`` unless the request names its pages."""
@@ -206,25 +223,6 @@ class Searcher:
                 self._cache.clear()
             self._cache[key] = make()
         return self._cache[key]
-
-    def _select(
-        self, request: SearchRequest, one_version: tuple[Versions, Wanted] | None, without: frozenset[int]
-    ) -> Any:
-        """The selection of :meth:`select`."""
-        paths, version, language = request.paths, request.version, request.language
-        if not (version is None and language is None):
-            paths = frozenset(
-                path
-                for path, own in self.editions.items()
-                if (paths is None or path in paths)
-                and (version is None or page_variants.is_of_version((own.version, *path.split("/")[:-1]), version))
-                and (language is None or is_in_language(own.language or "", language))
-            )
-        left_out = without if one_version is None else without | page_variants.left_out(*one_version)
-        if left_out:
-            kept = (path for id_, path in self.index.reader.paths() if id_ not in left_out)
-            paths = frozenset(path for path in kept if paths is None or path in paths)
-        return self.index.select(request.file_filter, paths)
 
     def candidates(self, request: SearchRequest, question: QueryVector | None = None) -> Candidates:
         """The candidates of :meth:`search`, without its limits; in semantic mode as many as a search can return."""
