@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.utils import is_markdown_file
 
 from anvil.documents import document_source
-from anvil.documents.document_source import DocumentSource, PageDecoder, SourceWrapper
+from anvil.documents.document_source import BAD_NAME, DocumentSource, PageDecoder, SourceWrapper
 from anvil.formats import patterns
+from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import canonical
 from anvil.settings.schema import SourceOptions
 from anvil.site_markdown.paths_and_links import SitePlace
@@ -221,9 +222,9 @@ class PagesSource(SourceWrapper):
         decoder = PageDecoder(SourceOptions(max_file_bytes=limit))
         for page in sorted(pages, key=lambda page: page.path):
             data = page.text.encode("utf-8", "surrogatepass")
-            reason = decoder.refusal(data)
+            reason = decoder.refusal(data) if is_plain_name(page.path) else BAD_NAME
             if reason:
-                self._skipped.append(Skipped(page.path, reason))
+                self._skipped.append(Skipped(plain_name(page.path), reason))
                 continue
             blob, included = document_source.parts(blobs.get(page.path, ""))
             values = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]

@@ -29,7 +29,7 @@ from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, DocsHints, DocsReport, LockedDocs, report_on
-from anvil.documents.document_source import DocumentSource, GivenDocuments, PageDecoder
+from anvil.documents.document_source import BAD_NAME, DocumentSource, GivenDocuments, PageDecoder
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected, BuildError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
@@ -37,7 +37,7 @@ from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED, FetchRequest
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.characters import plain_name
+from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import canonical, timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
@@ -412,7 +412,7 @@ def _packed_pages(name: str, pages: Mapping[str, bytes]) -> GivenDocuments:
     """The pages of a package as documents. ``pages``: path -> bytes."""
     documents, skipped, decoder = [], [], PageDecoder(SourceOptions())
     for path, data in sorted(pages.items()):
-        if reason := decoder.refusal(data):
+        if reason := decoder.refusal(data) if is_plain_name(path) else BAD_NAME:
             skipped.append(Skipped(plain_name(path), reason))
         else:
             text = decoder.text(data)

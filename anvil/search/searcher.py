@@ -489,7 +489,7 @@ def ranked_hits(
     least = options.min_confidence if request.min_confidence is None else request.min_confidence
     if least > 0:  # else only the results that are shown need theirs
         likely = [result for result in results if confidence_of(result) >= least]
-    shown = sorted(_best_first(likely)[: request.top_k], key=likely.index)  # still in descending score
+    shown = sorted(best_first(likely)[: request.top_k], key=likely.index)  # still in descending score
     failures = (*(of_index.failure for of_index in candidates.values()), failure)
     notes = list(dict.fromkeys(filter(None, failures)))
     if not total:
@@ -582,7 +582,7 @@ def _score_parts(result: Result) -> ScoreParts:
     return ScoreParts(words, heading, vectors, links, result.passage, page)
 
 
-def _best_first(results: Sequence[Result]) -> list[Result]:
+def best_first(results: Sequence[Result]) -> list[Result]:
     """The best result of each page, then the others, both in their order: five results are of five pages, if so many
     match.
 

@@ -114,6 +114,15 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
     assert source.commit() == run(root, "rev-parse", "HEAD") and source.root_path == "docs"
 
 
+def test_a_page_whose_name_forges_a_line_is_left_out(folder: Path, keywords: EmbeddingProvider) -> None:
+    """The check of an index refuses such a path, so a site with one such page had no index."""
+    report = built(folder, [page("a.md", "# A\n"), page("x\u202e.md", "# X\n")], keywords)
+    assert [(each.path, each.reason.partition(",")[0]) for each in report.skipped] == [
+        ("x\\u202e.md", "its name is not valid Unicode")
+    ]
+    assert report.pages == 1
+
+
 def test_what_is_no_text_is_skipped_with_a_reason(folder: Path) -> None:
     pages = [page("a.md", "x" * 50), page("b.md", "\ud800"), page("c.md", "fine")]
     source = PagesSource(pages, WorkingTree(folder), limit=20)

@@ -32,7 +32,7 @@ from anvil.search.confidence import UNLIKELY
 from anvil.search.query_preparation import embed_query
 from anvil.search.ranking import ScoreParts
 from anvil.search.result_texts import SectionSpan
-from anvil.search.searcher import RankedHits, Result, Searcher, _best_first
+from anvil.search.searcher import RankedHits, Result, Searcher, best_first
 from anvil.settings.schema import ChunkingOptions, SearchOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
@@ -1057,4 +1057,4 @@ def test_a_page_with_35_percent_of_the_best_score_comes_before_further_sections(
         Result(0, own, ranking.RankedChunk(own, (page << 15) + number, [], evidence))
         for (page, number), own in chunks.items()
     ]
-    assert [divmod(result.ranked.row, 1 << 15) for result in _best_first(found)] == order
+    assert [divmod(result.ranked.row, 1 << 15) for result in best_first(found)] == order
