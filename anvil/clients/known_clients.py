@@ -191,7 +191,7 @@ CLIENTS: Mapping[str, McpClient] = {
         signs=(".warp", "~/.warp"),
     ),
     "devin": McpClient(
-        title="Devin Desktop or CLI",  # Devin Desktop was called Windsurf until June 2026
+        title="Devin Desktop (until June 2026 Windsurf) or CLI",
         documentation="https://docs.devin.ai/cli/extensibility/mcp/configuration",
         user=("{config}/devin/mcp_config.json",),
         signs=(".devin", ".windsurf", "{config}/devin", "~/.codeium/windsurf"),

@@ -91,7 +91,8 @@ def _result(ray: Any, reference: Any, version: str) -> dict[str, Any]:
     try:
         result: dict[str, Any] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:  # the task raised an error, or could not be loaded
-        raise _Refused(f"Anvil {version} does not run there: {_last_line(error)}") from None
+        last_line = (str(error).strip().splitlines() or [type(error).__name__])[-1]  # the worker's own error
+        raise _Refused(f"Anvil {version} does not run there: {last_line[:300]}") from None
     if "refused" in result:
         raise _Refused(result["refused"])
     return result
@@ -111,8 +112,3 @@ def _capacities(ray: Any) -> Iterator[int]:
 def _brief(error: BaseException) -> str:
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message[:400]}" if message else type(error).__name__
-
-
-def _last_line(error: BaseException) -> str:
-    """The worker's own error, which is the last line of the traceback."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:300]
