@@ -215,9 +215,9 @@ def quoted(text: str) -> str:
 def topics(pages: Iterable[tuple[str, str]]) -> str:
     """A sentence with the titles of some pages, from (path, title) of all pages; ``""`` without pages.
 
-    A page in several languages counts once.
-    Pages high in the tree come first, and the page of a folder before the others in it. Titles are in quotation marks,
-    and their own are replaced, so that a model does not take a title for a part of the instructions.
+    A page in several languages counts once. Pages high in the tree come first, and the page of a folder before the
+    others in it. Titles are in quotation marks, and their own are replaced, so that a model does not take a title for a
+    part of the instructions.
     """
     title_of = dict(pages)
     paths = _without_translations(title_of)

@@ -29,8 +29,7 @@ class McpClient:
     documentation: str
     """The address of the page that describes the format."""
     project: tuple[str, ...] = ()
-    """Paths of its file in a project, which can be committed. If none exists, the first in a folder that exists is
-    created."""
+    """Paths of its file in a project, which can be committed. A new file is put into the first folder that exists."""
     user: tuple[str, ...] = ()
     """Paths of its file for all projects of a user, likewise."""
     user_on_windows: tuple[str, ...] = ()

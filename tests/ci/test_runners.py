@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anvil
 from anvil.ci import runners
 from anvil.ci.runners import MAX_SUMMARY_BYTES
 from anvil.errors import BuildError
@@ -32,13 +33,14 @@ def read(lines: list[str]) -> Run:
 def test_elsewhere_than_on_github_a_path_is_from_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = tmp_path / "docs/a.md"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "tools").mkdir()
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert runners._from_checkout(page.resolve()) == "docs/a.md"
-    (tmp_path / "tools").mkdir()
-    monkeypatch.chdir(tmp_path / "tools")
-    assert runners._from_checkout(page.resolve()) == "../docs/a.md"
+    with anvil.open(tmp_path / "docs") as opened:
+        assert runners.checkout_path(opened, "a.md") == "docs/a.md"
+        monkeypatch.chdir(tmp_path / "tools")
+        assert runners.checkout_path(opened, "a.md") == "../docs/a.md"
 
 
 @given(TEXT, TEXT)
