@@ -365,3 +365,13 @@ def test_a_file_without_an_ending_is_not_known_by_the_links_to_its_name(root: Pa
     commit(root, "run", at=1_700_000_001)
     impact = assessed(root, edited(root, {"app/run": ("A = 1", "A = 2")}))
     assert not [each for each in impact.evidence if each.feature == "link"]
+
+
+def test_the_searches_have_the_vectors_of_changed_pages(root: Path, tmp_path: Path) -> None:
+    diff = edited(root, {"app/worktrees.py": ("A = 1", "A = 2")})
+    with anvil.open(root / "docs", tmp_path / "i.db") as opened:
+        opened.index()
+        write(root / "docs/new.md", "# New\n\nA zebra.\n")
+        assert opened.grep("zebra").total_matches == opened.get_status().index.pending_vectors == 1
+        assess(f"{diff}\n", opened)
+        assert opened.get_status().index.pending_vectors == 0
