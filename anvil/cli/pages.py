@@ -185,7 +185,13 @@ def shown(folders: Mapping[str | None, str], path: str, collection: str | None, 
     """The path of a page from the working folder, so that people can open it. If it is no file here, it is
     ``COLLECTION:PATH``. ``folders``: see :func:`folders`."""
     folder = folders.get(None if collection is None else labelled(collection, version))
-    return address(path, collection, version) if folder is None else os.path.relpath(os.path.join(folder, path))
+    if folder is None:
+        return address(path, collection, version)
+    file = os.path.join(folder, path)
+    try:
+        return os.path.relpath(file)
+    except (ValueError, OSError):  # it is on another drive of Windows, or the working folder was removed
+        return file
 
 
 def _splits(typed: str) -> Iterator[tuple[str, str]]:
