@@ -394,7 +394,7 @@ def test_messages_say_what_to_do(tmp_path: Path) -> None:
     app = write(tmp_path / "app", {"index.html": shell})
     assert "pre-rendering" in complaint("build", "--site", app, *NONE, code=2)
     write(tmp_path, {"anvil.toml": '[site]\nfolder = "empty"\ncontent = ["main[["]\n'})
-    assert "'main[[' is not a CSS selector" in complaint("build", *NONE, cwd=tmp_path, code=2)
+    assert "'main[[' is not a valid CSS selector. Correct" in complaint("build", *NONE, cwd=tmp_path, code=2)
 
 
 def test_a_site_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> None:
