@@ -222,7 +222,7 @@ class UnrunPlugin(NamedTuple):
         """The problem and its solution, in sentences."""
         return (
             f"{self.config.name} has the plugin 'anvil', but Zensical builds this site ({self.evidence}) and does not "
-            "run the plugin: the site has no index. Remove the plugin, and build the index after the site."
+            "run the plugin, so no index is built with the site. Remove the plugin, and build the index after the site."
         )
 
 
