@@ -265,14 +265,20 @@ class OpenedIndex:
         return WorkingTree(self.folder, replace(options, include=(*options.include, *registry.part("site sources"))))
 
     @property
-    def _compared(self) -> DocumentSource | None:
-        """The documents with which an index is compared if it is an index of this folder."""
-        return self.tree if self.site_folder is None else self.site_tree
+    def _page_files(self) -> DocumentSource | None:
+        """The files in :attr:`folder` that may be pages of the index, which must have been fetched."""
+        from anvil.index_file import connection
+
+        is_of_site = self.site_folder is not None or connection.is_marked_as_site(self.location.path)
+        return self.site_tree if is_of_site else self.tree
 
     @property
     def documents(self) -> DocumentSource | None:
         """The documents that are indexed: the pages of the site, else those in :attr:`folder`."""
-        return self.tree if self.site_folder is None else self.site_pages()
+        if self.site_folder is not None:
+            return self.site_pages()
+        self.location.ensure_fetched(wait=True)
+        return self._page_files
 
     def site_pages(self) -> SiteFolder:
         """The built site whose pages are indexed. Raises :class:`ConfigError` without one."""
@@ -311,7 +317,7 @@ class OpenedIndex:
     @cached_property
     def _is_of_folder(self) -> bool:
         """Whether at least half of the pages of the index are in the folder, by their paths."""
-        tree = self._compared
+        tree = self._page_files
         if tree is None:
             return False
         try:
@@ -325,8 +331,9 @@ class OpenedIndex:
 
     @property
     def source(self) -> DocumentSource | None:
-        """The documents with which answers are compared; None if there is only an index."""
-        return self._compared if self.docs_root is not None else None
+        """The documents with which answers are compared; None if there is only an index. Sources in formats that are
+        read by a site's generator only are left out."""
+        return self.tree if self.docs_root is not None else None
 
     @property
     def provider(self) -> EmbeddingProvider:
@@ -382,15 +389,15 @@ class OpenedIndex:
         from anvil.index_file import publish
 
         of_site = self.site_folder is not None and request.source is None
-        source = request.source or self.documents
-        if source is None:
-            named = self.request.named("docs")
-            raise SourceError(f"There are no documents to index. Name the documentation folder with {named}.")
         if self.location.origin is not None:
             raise ConfigError(
                 f"The index comes from {self.location.origin} and is not built here. Name a file with "
                 f"{self.request.named('index')}."
             )
+        source = request.source or self.documents
+        if source is None:
+            named = self.request.named("docs")
+            raise SourceError(f"There are no documents to index. Name the documentation folder with {named}.")
         if request.executor:
             cluster = registry.part("cluster")
             workers = cluster(request.executor, uncached(self.provider), self.config.embedding)

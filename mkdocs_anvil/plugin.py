@@ -306,10 +306,11 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         publish.keep_out_of_git(kept.parent, parents=True)
         if self._opened is None:
             self._opened = api.open(config=self._settings, progress=ProgressLines(log.info))
-        assert self._opened.tree is not None
+        tree = self._opened.only.site_tree
+        assert tree is not None
         source = pages.PagesSource(
             documents,
-            self._opened.tree,
+            tree,
             unread=self._unread - self._shown.keys(),
             limit=self._settings.source.max_file_bytes,
         )

@@ -117,6 +117,7 @@ def test_what_the_site_leaves_out_is_not_new_but_a_new_page_is(tmp_path: Path) -
         "internal/c.md": "# Internal\n",
         "loose.md": "# Loose\n",
         ".secret/d.md": "# Secret\n",
+        "notes.rst": "Notes\n=====\n",
     }
     site = sites.make(
         tmp_path,

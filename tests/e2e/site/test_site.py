@@ -68,6 +68,20 @@ def test_an_edited_source_answers_from_its_file(tmp_path: Path) -> None:
     assert hit.metadata.file_path == "guide/install.md" and hit.metadata.url == f"{BASE}guide/install/#install"
 
 
+def test_an_edited_source_of_another_format_is_stale_and_the_index_answers(tmp_path: Path) -> None:
+    site, docs = html_sites.site(tmp_path / "site"), html_sites.docs(tmp_path / "docs")
+    (docs / "guide/install.md").rename(docs / "guide/install.rst")
+    build(site, "--docs", docs)
+    of_index = ("--docs", docs, "--index", site / "anvil/index.db")
+    assert "is fresh" in program("check", *of_index).stdout
+    (docs / "guide/install.rst").write_text("Install\n=======\n\nUse the gangway.\n", encoding="utf-8")
+    assert "changed  guide/install.rst" in program("check", *of_index, code=1).stdout
+    for options in ({"index": site / "anvil/index.db"}, {"site": site}):
+        with anvil.open(docs, provider="none", **options) as opened:
+            assert opened.check().changed
+            assert opened.grep("crane").matches and not opened.grep("gangway").matches
+
+
 def test_lines_are_those_of_the_source_or_there_are_none(tmp_path: Path) -> None:
     source = (
         "---\ntitle: Cranes\n---\nimport Tabs from '@theme/Tabs'\n\n"
