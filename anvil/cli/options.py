@@ -29,17 +29,12 @@ T = TypeVar("T")
 
 
 @contextmanager
-def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]:
-    """A context with the open index, or the open collections, and progress on stderr.
-
-    ``build_first``: see :func:`anvil.open`. At the end a warning says why an answer did not use the index file.
-    """
+def opened(request: OpenRequest) -> Iterator[Anvil]:
+    """A context with the open index, or the open collections, and progress on stderr. At the end a warning says why an
+    answer did not use the index file."""
     from anvil.api import open_project
 
-    with (
-        output.progress() as progress,
-        open_project(replace(request, progress=progress, build_first=build_first)) as project,
-    ):
+    with output.progress() as progress, open_project(_for_answers(request, progress)) as project:
         yield project
         for reason in project.refused:
             output.warn(reason)
@@ -49,11 +44,16 @@ def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
     """The open index of a command for one folder. A warning names the folders of other collections."""
     from anvil import api
 
-    opened = api.open_index(replace(request, collections=None, progress=progress))
+    opened = api.open_index(replace(_for_answers(request, progress), collections=None))
     if opened.other_folders:
         others = ", ".join(opened.other_folders)
         output.warn(f"This is for {output.relative(str(opened.folder))} alone. For another, add --docs: {others}.")
     return opened
+
+
+def _for_answers(request: OpenRequest, progress: Progress) -> OpenRequest:
+    """With ``--provider none`` no index is built for an answer, because later commands would find it without vectors."""
+    return replace(request, progress=progress, build_first=request.build_first and request.provider != "none")
 
 
 def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:

@@ -61,7 +61,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @options.collected(SearchRequest, "search")
 def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
-    with options.opened(given, build_first=False) as opened:
+    with options.opened(replace(given, build_first=False)) as opened:
         if search.file_filter is not None:
             search = replace(search, file_filter=pages.glob(opened, search.file_filter))
         if search.language is not None and opened.is_several:

@@ -88,8 +88,9 @@ def test_a_large_folder_without_an_index_is_searched_by_words(root: Path) -> Non
 
 def test_without_a_model_no_index_is_built_that_later_searches_would_find_without_vectors(root: Path) -> None:
     (root / "anvil.toml").unlink()
-    for command in (("impact", "--staged"), ("search", "text")):
-        program(*command, "--provider", "none", cwd=root)
+    write(root / "docs/anvil-tests.toml", '[[question]]\nask = "limits"\nexpect = "limits.md"\n')
+    for command in ("impact --staged", "search text", "list", "show limits.md", "grep limits", "status", "test"):
+        program(*command.split(), "--provider", "none", cwd=root)
         assert not (root / "docs/.anvil").exists()
 
 
