@@ -20,6 +20,7 @@ from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments,
 from anvil.settings import index_url
 from anvil.settings.configuration import configured, load_config, of_collection
 from anvil.settings.schema import Collection, Config
+from anvil.system import safe_files
 from anvil.values import Changes, Progress, silent
 
 if TYPE_CHECKING:
@@ -384,7 +385,7 @@ def publish_site_files(
         notes = written.notes
         lines.append(str(written))
     if site.search_page:
-        lines.append(f"The search page is {os.path.relpath(opened.publish_search_page())}.")
+        lines.append(f"The search page is {safe_files.from_working_folder(opened.publish_search_page())}.")
     return notes, lines
 
 

@@ -17,6 +17,7 @@ from anvil._version import __version__
 from anvil.build.report import BuildReport, ProgressLines
 from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
+from anvil.system import safe_files
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _report(app: Sphinx, report: BuildReport) -> None:
     if report.nothing_embedded:
         _complain(app, report.nothing_embedded_because)
     done = "unchanged" if report.outcome == "unchanged" else f"{counted(report.embedded, 'passage')} embedded"
-    _info(f"{counted(report.pages, 'page')}, {done}: {os.path.relpath(report.index_path)}")
+    _info(f"{counted(report.pages, 'page')}, {done}: {safe_files.from_working_folder(report.index_path)}")
 
 
 def _complain(app: Sphinx, message: str) -> None:

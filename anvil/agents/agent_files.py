@@ -180,12 +180,12 @@ class AgentFiles:
 
     def _files_of_people(self) -> Iterator[str]:
         """The paths of :data:`NAMES`. A link to another Markdown file of the repository is replaced by that file."""
-        root = os.path.realpath(self.root)
+        root = Path(os.path.realpath(self.root))
         paths: list[str] = []
         for name in NAMES:
-            target = os.path.relpath(os.path.realpath(self.root / name), root).replace(os.sep, "/")
-            is_link = (self.root / name).is_symlink() and target.endswith(".md") and not target.startswith("../")
-            paths.append(target if is_link else name)
+            target = Path(os.path.realpath(root / name))
+            is_link = (root / name).is_symlink() and target.suffix == ".md" and target.is_relative_to(root)
+            paths.append(target.relative_to(root).as_posix() if is_link else name)
         yield from dict.fromkeys(paths)
 
     def _candidates(self) -> Iterator[str]:

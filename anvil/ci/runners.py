@@ -133,7 +133,7 @@ def _from_checkout(file: Path) -> str | None:
     from the working folder (POSIX)."""
     workspace = os.environ.get("GITHUB_WORKSPACE")
     if not workspace:
-        return Path(os.path.relpath(file)).as_posix()
+        return Path(safe_files.from_working_folder(file)).as_posix()
     root = Path(workspace).resolve()
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else None
 

@@ -48,7 +48,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
         with contextlib.ExitStack() as stack:
             source = options.documents(opened, staged, ref)
             file = stack.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
-            changes = opened.check(source, file)
+            changes = opened.check(source if staged or ref is not None else None, file)
             if source is not None and source.problem:
                 output.warn(source.problem)
             stale_files = None
@@ -159,7 +159,7 @@ def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | N
     if not (tracked and staged):
         return build
     in_git = options.tracked_index(opened)
-    add = installation.line(["git", "add", output.relative(opened.index_path)])
+    add = installation.line(["git", "add", output.relative(in_git.index)])
     if in_git.repository.staging.temporary is None:
         return f"{build} && {add}"
     # 'git commit -a' and 'git commit FILE' stage pages for that one commit only. A build afterwards would not see them.

@@ -123,8 +123,11 @@ def command(setup: Any, commit_index: bool | None, yes: bool, client: tuple[str,
         raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
     if commit_index is None:
         commit_index = False if yes else _ask_to_commit()
-    index = Path(os.path.abspath(index_file(config, base)))
-    root = base if index.is_relative_to(base) else index.parent
+    index = index_file(config, base)
+    if index.parent.name == INDEX_FOLDER:
+        safe_files.ensure_inside_parent(index.parent)
+    index = Path(os.path.realpath(index.parent), index.name)  # git adds no file whose path leads through a link
+    root = base.resolve() if index.is_relative_to(base.resolve()) else index.parent
     if config_file is None and os.path.lexists(CONFIG_NAME):
         config_file = Path(CONFIG_NAME)  # a broken link
     if config_file is not None:
@@ -156,7 +159,6 @@ def _put_into_git(index: Path, root: Path, is_committed: bool) -> None:
     ignore_file = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None
     ignored = f"{name.rpartition('/')[0]}/" if ignore_file else name
     if ignore_file:
-        safe_files.ensure_inside_parent(ignore_file.parent)
         # if the index is committed, other files in its folder, such as scratch files, are still ignored
         safe_files.put_file(ignore_file, f"*\n!.gitignore\n!{index.name}\n" if is_committed else "*\n")
     build = "" if index.is_file() else "anvil build, then "

@@ -17,6 +17,7 @@ from anvil.formats import patterns
 from anvil.formats.characters import columns
 from anvil.requests import OpenRequest
 from anvil.search import pages
+from anvil.system import safe_files
 from anvil.values import ROOT, address, labelled
 from anvil.wording import closest_note, closest_paths, counted, full_heading
 
@@ -187,11 +188,7 @@ def shown(folders: Mapping[str | None, str], path: str, collection: str | None, 
     folder = folders.get(None if collection is None else labelled(collection, version))
     if folder is None:
         return address(path, collection, version)
-    file = os.path.join(folder, path)
-    try:
-        return os.path.relpath(file)
-    except (ValueError, OSError):  # it is on another drive of Windows, or the working folder was removed
-        return file
+    return safe_files.from_working_folder(os.path.join(folder, path))
 
 
 def _splits(typed: str) -> Iterator[tuple[str, str]]:

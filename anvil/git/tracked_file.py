@@ -27,8 +27,9 @@ class TrackedIndex:
     """
 
     def __init__(self, index: Path, docs: Path) -> None:
-        self.index = index
-        self.docs = docs
+        # Git adds no file whose path leads through a link, such as a docs folder that is one.
+        self.index = Path(os.path.realpath(index.parent), index.name)
+        self.docs = Path(os.path.realpath(docs))
         repository = Repository.discover(index.parent)
         if repository is None:
             raise SourceError(f"{index} is not in a git repository. Keep it in that of its pages, or run 'git init'.")
@@ -53,7 +54,7 @@ class TrackedIndex:
 
     def _git(self, *words: str) -> str:
         """A git command with the index as its last argument, relative to the working folder."""
-        return installation.line(["git", *words, Path(os.path.relpath(self.index)).as_posix()])
+        return installation.line(["git", *words, Path(safe_files.from_working_folder(self.index)).as_posix()])
 
     @property
     def ignored(self) -> bool:
@@ -61,7 +62,7 @@ class TrackedIndex:
         return self.repository.is_ignored(self.path)
 
     def _track_command(self) -> str:
-        folder = os.path.relpath(self.docs)
+        folder = safe_files.from_working_folder(self.docs)
         docs_option = [] if folder == "docs" else ["--docs", folder]
         return installation.line([*installation.user_command(), "init", *docs_option, "--commit-index"])
 
@@ -70,7 +71,7 @@ class TrackedIndex:
         build = installation.line([*installation.user_command(), "build", "--staged"])
         folder = self.index.parent
         if folder == self.docs / INDEX_FOLDER and not (folder / ".gitignore").exists():  # a build adds a .gitignore
-            add = installation.line(["git", "add", os.path.relpath(folder)])
+            add = installation.line(["git", "add", safe_files.from_working_folder(folder)])
             return (
                 'Name another place: index = "docs.anvil.db" in anvil.toml, or args: [--index, docs.anvil.db] of the '
                 f"hook. Or track this one: {self._track_command()} && {build} && {add}"

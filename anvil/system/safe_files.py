@@ -207,6 +207,15 @@ def clear(path: Path) -> None:
         raise BuildError(f"{path} is in the way ({error.strerror}). Remove it, and try again.") from error
 
 
+def from_working_folder(path: str | os.PathLike[str]) -> str:
+    """The path from the working folder. It is not changed if it is on another drive of Windows, from which no relative
+    path leads, or if the working folder was removed."""
+    try:
+        return os.path.relpath(path)
+    except (ValueError, OSError):
+        return os.fspath(path)
+
+
 def ensure_inside_parent(folder: Path) -> None:
     """Raise :class:`BuildError` if ``folder`` is a link that leads out of its parent folder."""
     if not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(folder.parent)):

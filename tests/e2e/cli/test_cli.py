@@ -756,6 +756,26 @@ def test_init_keeps_the_index_out_of_git_or_puts_it_in(isolated: None, docs: Pat
     assert not (work / ".gitattributes").exists()
 
 
+def test_git_gets_the_path_of_an_index_behind_a_link(isolated: None, tmp_path: Path) -> None:
+    index = "website/content/.anvil/index.db"
+    work = tmp_path / "work"
+    write(work, {"website/content/a.md": "# A\n"})
+    linked(work / "docs", work / "website/content")
+    run(work, "init", "-q")
+    told = in_process.program("init", "--commit-index", cwd=work).stdout
+    assert "Next: anvil build, then git add website/content/.anvil, then" in told
+    assert "binary: set" in run(work, "check-attr", "binary", index)
+    built = in_process.program("build", "--staged", "--tracked", "--provider", "none", cwd=work, code=1).stdout
+    assert built.endswith(f"Run: git add {index}\n")
+    run(work, "add", "-A")
+    (work / "docs/a.md").write_text("# B\n", encoding="utf-8")
+    run(work, "add", "-A")
+    stale = in_process.program("check", "--staged", "--tracked", cwd=work, code=1).stdout
+    assert stale.endswith(f"anvil build --staged && git add {index}\n")
+    in_process.program("init", "--no-commit-index", cwd=work)
+    assert (work / ".gitignore").read_text() == "website/content/.anvil/\n"
+
+
 def test_init_names_an_index_for_git_whatever_its_folder_is_called(isolated: None, tmp_path: Path) -> None:
     folder, index = "#1 My [old] notes", "#1 My [old] notes/.anvil/index.db"
     write(tmp_path, {f"{folder}/a.md": "# A\n"})
