@@ -76,8 +76,8 @@ def test_an_edited_source_of_another_format_is_stale_and_the_index_answers(tmp_p
     assert "is fresh" in program("check", *of_index).stdout
     (docs / "guide/install.rst").write_text("Install\n=======\n\nUse the gangway.\n", encoding="utf-8")
     assert "changed  guide/install.rst" in program("check", *of_index, code=1).stdout
-    for options in ({"index": site / "anvil/index.db"}, {"site": site}):
-        with anvil.open(docs, provider="none", **options) as opened:
+    for index, folder in ((site / "anvil/index.db", None), (None, site)):
+        with anvil.open(docs, index, "none", site=folder) as opened:
             assert opened.check().changed
             assert opened.grep("crane").matches and not opened.grep("gangway").matches
 
