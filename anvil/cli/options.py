@@ -52,7 +52,7 @@ def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
 
 
 def _for_answers(request: OpenRequest, progress: Progress) -> OpenRequest:
-    """With ``--provider none`` no index is built for an answer, because later commands would find it without vectors."""
+    """With ``--provider none`` an answer builds no index, because later commands would find it without vectors."""
     return replace(request, progress=progress, build_first=request.build_first and request.provider != "none")
 
 
