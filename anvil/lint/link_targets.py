@@ -330,7 +330,8 @@ class Site:
         name, fragment = name.strip(), headings[-1] if headings else ""  # "Page#Heading#Heading below"
         if not name:
             return LinkTarget("page", page.path, fragment)
-        for spelling in (name, name.replace(" ", "-"), name.replace(" ", "_")):
+        # Logseq's page "a/b" is in the file "a___b.md".
+        for spelling in (name, name.replace(" ", "-"), name.replace(" ", "_"), name.replace("/", "___")):
             for start in (posixpath.dirname(page.path), ""):
                 file = posixpath.normpath(join(self.files.docs, join(start, spelling.lstrip("/"))))
                 if target := self._at(file, fragment) or self._as_page_file(file, fragment):

@@ -81,7 +81,7 @@ class LintPage:
     def own_id(self, line: int) -> str:
         """The id that the heading at a line sets, such as ``{#id}``; else ``""``."""
         source = self.references.line_text(line).rstrip()
-        return attributes(_OPENING_MARKS.sub("", source, count=1))[1] if "}" in source[-12:] else ""
+        return attributes(_OPENING_MARKS.sub("", source, count=1))[1] if "}" in source[-12:] or ":id=" in source else ""
 
     def end(self, index: int) -> int:
         """The last line of the text under the heading ``index``, up to the next heading."""

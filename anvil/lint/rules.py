@@ -269,8 +269,8 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             or any(lower.endswith(f"-{anchor}") or anchor.startswith(f"{lower}-") for anchor in anchors)
         ):
             continue
-        if use.link.kind == "wiki" and any(slug(fragment, style) in anchors for style in styles):
-            continue
+        if site.rules.wiki and any(slug(fragment.rpartition("#")[2], style) in anchors for style in styles):
+            continue  # Obsidian's "#Heading" and "#Heading#Heading below" have the texts of headings
         if pages_by_anchor is None:
             pages_by_anchor = {}
             for page in site.pages.values():

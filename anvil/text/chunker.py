@@ -17,7 +17,7 @@ from anvil.settings.schema import Chunking, ChunkingOptions, FixedChunks
 from anvil.text import headings, visible_text
 from anvil.values import Block, Chunk, ParsedPage, Section, Window
 
-CHUNKER_VERSION = 16
+CHUNKER_VERSION = 17
 """Increase it if the same page and options give other chunks or windows. Then indexes are built again."""
 
 

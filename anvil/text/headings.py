@@ -33,6 +33,7 @@ LONGEST_ATTRIBUTES = 1000
 _ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<!\S)-(?!\S)|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
 _BARE_NAME = lazy_pattern(r"[A-Za-z][\w:-]*")
 """An attribute without a value, as in ``{: hidden }``. Without the colon it would be text in braces."""
+_DOCSIFY = lazy_pattern(r"[ \t](?::id=([\w%-]+)|\{docsify-ignore(?:-all)?\})\Z")
 _COMMENT_ID = lazy_pattern(r"#?([\w.-]+)")
 """The id in a comment of MDX. Braces without a comment would be an expression there."""
 
@@ -85,11 +86,14 @@ def under_heading(section: str) -> str:
 def attributes(source: str) -> tuple[str, str]:
     """The Markdown of a heading without its attribute list and closing ``#``s, and the id that it sets or ``""``.
 
-    Attribute lists are those of Python-Markdown, VitePress, Docusaurus and Pandoc: ``{#id}``, ``{/* #id */}``, ``{-}``
-    and ``{: #id .class key=value name }``. Other braces are text. ``{name}`` is text, too: only the attr_list of
-    Python-Markdown reads it as an attribute, and in a heading such as "Path {id}" it is mostly meant as text."""
+    Attribute lists are those of Python-Markdown, VitePress, Docusaurus, Pandoc and docsify: ``{#id}``, ``{/* #id */}``,
+    ``{-}``, ``{: #id .class key=value name }``, ``:id=id`` and ``{docsify-ignore}``. Other braces are text. ``{name}``
+    is text, too: only the attr_list of Python-Markdown reads it as an attribute, and in a heading such as "Path {id}"
+    it is mostly meant as text."""
     anchor = ""
     text = source.strip(" \t")
+    if docsify := _DOCSIFY.search(text):
+        anchor, text = docsify[1] or "", text[: docsify.start()].rstrip(" \t")
     for _ in range(2):  # "## Title {#id} ##" and "## Title ## {#id}" are both in use
         text = _without_closing_hashes(text)
         if not text.endswith("}"):
@@ -340,7 +344,8 @@ def page_title(path: str, given: str | None, headings: Iterable[tuple[int, str]]
     first = next(following, None)
     is_below = says_nothing(stem) and first is not None and first[1] != own
     is_of_part = is_below and any(text == own for level, text in following if level == 1)
-    of_file = "" if name == "SKILL.md" else stem  # the folder has the name of the skill
+    # A skill has the name of its folder. Logseq writes "a___b.md" for the page "a/b".
+    of_file = "" if name == "SKILL.md" else stem.replace("___", "/")
     candidates = ["" if is_of_part else own, of_file, posixpath.basename(folder), own]
     candidates += [first[1]] if first is not None else []
     return next((title for title in candidates if not says_nothing(title)), own or stem)

@@ -27,7 +27,7 @@ _MASKS = lazy_pattern(f"[{MASK}{GAP}]+")
 _HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
 _TAG_INDENT = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*", re.M)
 _NOT_LINE_END = lazy_pattern(r"[^\r\n]")
-_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*|\{\{[%<] */|\{% *end|(?m:^import[ \t])")
+_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*|\{\{[%<] */|\{% *end|%%|(?m:^import[ \t])")
 """A text without a match has no hidden characters."""
 _FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
 _FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
@@ -46,12 +46,16 @@ _IMPORT = lazy_pattern(
 ``site`` it is text."""
 # Of Hugo and GitBook; the begin is not hidden, because it may have a title.
 _SHORTCODE_END = r"(?:\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}|\{% *end[\w-]+ *%\})"
-_INLINE = lazy_pattern(rf"\\.|`+|<!--|{_SHORTCODE_END}|(?<!\{{\{{)</?[A-Za-z]|\{{\{{?/\*|[\r\n]")
+_MARKDOWN_INLINE = rf"\\.|`+|<!--|{_SHORTCODE_END}|(?<!\{{\{{)</?[A-Za-z]|\{{\{{?/\*|[\r\n]"
+_INLINE = lazy_pattern(rf"{_MARKDOWN_INLINE}|%%(?<!\S%%)[ \t][^%\r\n]*%%(?!\S)")
+_OBSIDIAN_COMMENT = lazy_pattern(r"[ \t>]*%%(?!%)(?:[^%]|%(?!%))*%%(?=[ \t]*(?:[\r\n]|\Z))")
+"""A comment of Obsidian at the start of a line. Vaults in git often lack ``.obsidian``, by which the folder would be
+known; in 177 public repositories, only vaults have such a comment outside of code."""
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
 _SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"  # other entities are visible characters
-_SITE_INLINE = lazy_pattern(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
+_SITE_INLINE = lazy_pattern(rf"{_MARKDOWN_INLINE}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
 _SITE_BLOCK = lazy_pattern(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
 _OPTION = lazy_pattern(r"[\w-]+=(?=[\"'])")
 _TICKS = lazy_pattern("`+")
@@ -247,6 +251,10 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             definition = _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
         if not (site or paragraph or definition) and line.startswith("import"):
             definition = _IMPORT.match(text, at)
+        if not site and "%%" in line and (comment := _OBSIDIAN_COMMENT.match(text, at)):
+            yield Span(at, comment.end(), "comment")
+            at, blank = _line_end(text, comment.end()), False
+            continue
         if definition:
             yield Span(at, definition.end(), "definition")
             at, blank = _line_end(text, definition.end()), False
@@ -259,7 +267,7 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             content_columns.append(max(column + 1, min(width, column + 4)))
         paragraph = not bare.startswith(("#", "<!--", "[^"))  # a definition may follow these directly
         blank = False
-        if is_exact or "`" in line or "<" in line or "{/*" in line or "{%" in line:
+        if is_exact or "`" in line or "<" in line or "{/*" in line or "{%" in line or "%%" in line:
             at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
         else:
             at = end
@@ -320,7 +328,7 @@ def _inline(
                 yield Span(start, at, "code")
         elif piece[0] == "&":
             yield Span(start, at, "space")
-        elif piece.startswith(("{{%", "{{<", "{%")):
+        elif piece.startswith(("{{%", "{{<", "{%", "%%")):
             yield Span(start, at, "comment")
         elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
             yield Span(start, at, "look")

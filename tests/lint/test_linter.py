@@ -608,11 +608,19 @@ def test_anchors_of_a_site_that_has_some_pages_are_known_outside_it(tmp_path: Pa
 
 def test_wiki_links_where_they_are_links(tmp_path: Path) -> None:
     links = "[[Second Page#Part]] [[gone]] [[c|shown]]\n\n| a |\n|---|\n| [[Second Page#^block\\|shown]] |\n"
-    pages = {"a.md": links, "Second-Page.md": "# Part\n\nText. ^block\n", "sub/c.md": ""}
+    links += "[a](Second-Page.md#Part#Of%20two) [b](Second-Page.md#Of%20two)\n%% [[lost]] %%\n"
+    second = "# Part\n\nText. ^block\n\n## Of two\n"
+    pages = {"a.md": links, "Second-Page.md": second, "sub/c.md": ""}
     assert not linted(tmp_path, pages, "broken-link").findings
     (tmp_path / ".obsidian").mkdir()
+    pages |= {"d.md": "[[up/down]]", "up___down.md": ""}
     report = linted(tmp_path, pages, "broken-link", "broken-anchor")
     assert messages(report) == ["a.md:1 Broken link 'gone': no page is named 'gone'."]
+
+
+def test_an_id_in_docsify_is_an_anchor(tmp_path: Path) -> None:
+    text = "[a](#b) [c](#c)\n\n## A :id=b\n\nText.\n\n## C {docsify-ignore}\n\nText.\n"
+    assert not linted(tmp_path, {"a.md": text}, "broken-anchor").findings
 
 
 def test_reading_pages_has_progress(tmp_path: Path) -> None:

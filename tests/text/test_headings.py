@@ -68,6 +68,9 @@ def test_title_is_what_a_reader_sees(source: str, title: str) -> None:
         ("Title{: name}", "Title{: name}", ""),
         ("Title {: }", "Title {: }", ""),
         ("Title {name}", "Title {name}", ""),
+        ("标注 :id=call-outs", "标注", "call-outs"),  # of docsify
+        ("Title {docsify-ignore-all}", "Title", ""),
+        ("key :id=1 in a text", "key :id=1 in a text", ""),
         ("Title {}", "Title {}", ""),
         ("`{#id}`", "`{#id}`", ""),
         ("C#", "C#", ""),

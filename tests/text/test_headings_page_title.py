@@ -27,6 +27,7 @@ from tests.conftest import write
         ("skills/theme-factory/SKILL.md", None, ((2, "Install"),), "theme-factory"),
         ("SKILL.md", None, (), "SKILL"),
         ("guide/setup.md", None, (), "setup"),
+        ("pages/Board___Action Bar.md", None, (), "Board/Action Bar"),  # of Logseq
         ("api/index.html", None, (), "api"),
     ],
 )
