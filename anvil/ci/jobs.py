@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +17,8 @@ from anvil.build.report import BuildReport, ProgressLines
 from anvil.ci import previous_indexes, pull_request_comment, runners, summary
 from anvil.ci.runners import MAX_ANNOTATIONS, Note, Runner, checkout_path
 from anvil.cli.output import relative
-from anvil.errors import BuildError, ConfigError
+from anvil.documents.git_tree import CommitTree
+from anvil.errors import BuildError, ConfigError, SourceError
 from anvil.fetch.settings import FetchOptions
 from anvil.impact.settings import ImpactOptions
 from anvil.index_file.reader import Reader
@@ -173,7 +175,7 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     with _open(options, runner) as opened:
         suite = opened.test_suite(None if options.tests in (None, "true") else options.tests)
         branch = runners.base_branch()
-        base = runners.base_commit(opened, runner) if branch else None
+        base = runners.base_commit(opened, partial(runner.annotate, "warning")) if branch else None
         report = opened.test(suite, base)
         for sentence in report.notes:
             runner.annotate("warning", sentence)
@@ -190,13 +192,20 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
 
 def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
-    """Lint the pages, and annotate errors and warnings.
+    """Lint the pages, and annotate errors and warnings. In a pull request, findings that it adds come first.
 
     Returns whether no finding reaches the fail level, and the number of findings of each level.
     """
     with _open(options, runner) as opened:
         _warn_of_other_folders(opened, runner)
         report = opened.lint(site=options.site)
+        base = runners.base_commit(opened, runner.line) if runners.base_branch() else None
+        if base is not None and opened.folder is not None:
+            with suppress(SourceError):  # the base branch may have no such folder
+                before = opened.lint(CommitTree(opened.folder, base, opened.config.source)).findings
+                old = {(each.path, each.rule, each.message) for each in before}
+                findings = sorted(report.findings, key=lambda each: (each.path, each.rule, each.message) in old)
+                report = replace(report, findings=tuple(findings))
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
         runner.show(runners.lint_notes(report.at_least("warning"), opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
@@ -217,7 +226,7 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     with _open(replace(options, build_first=False), runner) as opened:  # without an index, keywords are enough
         base, branch = options.base, runners.base_branch()
         if base is None and branch is not None:
-            base = runners.base_commit(opened, runner)
+            base = runners.base_commit(opened, partial(runner.annotate, "warning"))
         elif base is None:
             runner.line("There is no pull request to examine. Name a commit with --base.")
         if base is None:

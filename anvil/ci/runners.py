@@ -86,8 +86,8 @@ def base_revisions() -> list[str]:
     return [*([commit] if commit else []), f"origin/{base_branch()}"]
 
 
-def base_commit(opened: Anvil, runner: Runner) -> str | None:
-    """The commit that a pull request is compared with; None, with a warning, if this checkout does not have it."""
+def base_commit(opened: Anvil, say: Callable[[str], None]) -> str | None:
+    """The commit that a pull request is compared with. None if the checkout does not have it, and ``say`` gets why."""
     reason = (
         'this checkout lacks its commits. Fetch the history: "fetch-depth: 0" for actions/checkout, or GIT_DEPTH: "0" '
         "at GitLab."
@@ -100,7 +100,7 @@ def base_commit(opened: Anvil, runner: Runner) -> str | None:
                     return repository.resolve(revision)
     except AnvilError as error:  # such as a repository of another user
         reason = str(error)
-    runner.annotate("warning", f"This change is not compared with {base_branch()}: {reason}")
+    say(f"This change is not compared with {base_branch()}: {reason}")
     return None
 
 
