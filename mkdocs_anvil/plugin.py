@@ -379,7 +379,8 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         places = {each.path: pages.placed(self._shown[each.path][0], each) for each in ordered}
         layout = paths_and_links.lay_out(places.values())
         url = _site_url(config)
-        site = paths_and_links.SiteLinks(places.values(), url, sources={path: at.html for path, at in places.items()})
+        sources = {path: page.file.dest_uri for path, (page, _) in self._shown.items()}
+        site = paths_and_links.SiteLinks(places.values(), url, sources=sources)
 
         def placed_pages() -> Iterator[PlacedPage]:
             for each in ordered:

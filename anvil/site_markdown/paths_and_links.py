@@ -156,8 +156,8 @@ class MarkdownLinks:
             return target
         parts = urlsplit(target)
         fragment = f"#{parts.fragment}" if parts.fragment else ""
-        for twin in self.layout.files.get(html or "", ())[:1]:  # the first Markdown file, if the page has any
-            return relative(twin, folder) + fragment
+        if html is not None:  # to the page's first Markdown file, if it has any
+            return relative(next(iter(self.layout.files.get(html, ())), html), folder) + fragment
         if posixpath.dirname(base) == folder or parts.netloc or parts.scheme or parts.path.startswith("/"):
             return target
         query = f"?{parts.query}" if parts.query else ""

@@ -365,7 +365,7 @@ def test_a_version_of_a_site_carries_its_own_index(site: Path, monkeypatch: pyte
 def test_llms_txt_and_markdown_beside_the_pages(tmp_path: Path) -> None:
     pages = {
         "index.md": "---\ndescription: Where it\n  begins\n---\n# Home\n\nHello.\n",
-        "guide/a.md": "No heading.\n",
+        "guide/a.md": "No [heading](../out.md#out).\n",
         "guide/b.md": "# B [x]\n\nText.\n",
         "loose.md": "# Loose\n",
         "out.md": "# Out\n",
@@ -405,10 +405,16 @@ def test_llms_txt_and_markdown_beside_the_pages(tmp_path: Path) -> None:
 """
     )
     assert read("guide/a/index.md").startswith(f'---\ntitle: "A"\nurl: "{sites.SITE}guide/a/"\nlast_modified: "20')
-    assert read("guide/a/index.md").endswith('Z"\n---\n\n# A\n\nNo heading.\n') and read("guide/a.md")
+    assert read("guide/a/index.md").endswith('Z"\n---\n\n# A\n\nNo [heading](../../out/index.html#out).\n')
+    assert read("guide/a.md").endswith("No [heading](../out/index.html#out).\n")
     assert read("index.md").endswith("---\n\n# Home\n\nHello.\n")
     full = read("llms-full.txt")
-    assert full.index("Hello.") < full.index("# B [x]") < full.index("No heading.") < full.index("# Loose")
+    assert (
+        full.index("Hello.")
+        < full.index("# B [x]")
+        < full.index("No [heading](out/index.html#out).")
+        < full.index("# Loose")
+    )
     assert "Out" not in full and not (site / "site/out/index.md").exists()
 
 
