@@ -69,6 +69,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         language=_attribute(tree, "html", "lang") or "",
         description="" if description == "None" else description,  # of MkDocs' own themes, for a site without one
         version=_meta(metas, "docusaurus_version"),
+        selected=any(html_tree.first(tree, selector) is not None for selector in rules.content),
         word_count=word_count,
         own_words=len(words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),

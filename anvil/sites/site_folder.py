@@ -351,6 +351,9 @@ class SiteFolder:
             hash_path(path) for path in (blobs if self._used_tree else ()) if path not in self._pages
         )
         self.notes = (*notes, *_address_remark(chosen.pages), *self._age_remark(sources, listing))
+        if self._options.content and not any(page.facts.selected for page in chosen.pages):
+            selectors = " or ".join(self._options.content)
+            self.notes += (f"site.content has no effect: no page has {selectors}. Correct or remove it.",)
         identities = {path: document_source.identity(*entries[path]) for path in self._pages}
         left_out = sorted((*chosen.left_out, *copies, *listing.left_out), key=lambda each: each.path)
         self._scan = Scan(identities, tuple(left_out))

@@ -58,7 +58,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 53
+READER_VERSION = 54
 """Raise it when the same HTML gives other Markdown or facts than before. Cached pages are then read again. A new field
 of :class:`PageFacts` has the same effect by itself."""
 
@@ -88,6 +88,7 @@ class PageFacts(NamedTuple):
     - ``heading_digests``: the :func:`short_digest` of each heading, separated by spaces.
     - ``problem``: why the file cannot be read; None if it can.
     - ``version``: the version of the documentation that Docusaurus names.
+    - ``selected``: ``site.content`` selects an element of it.
     - ``images``: the images in the order of the text.
     """
 
@@ -108,6 +109,7 @@ class PageFacts(NamedTuple):
     heading_digests: str = ""
     problem: str | None = None
     version: str = ""
+    selected: bool = False
     images: tuple[PageImage, ...] = ()
 
     @classmethod

@@ -87,6 +87,17 @@ def test_an_edit_that_keeps_size_and_time_is_noticed(folder: Path) -> None:
     assert {path for path in entries if changed[path] != entries[path]} == {"7.html"}
 
 
+def test_a_selector_of_the_content_that_no_page_has_is_told(folder: Path) -> None:
+    write(folder, {"7.html": "<title>Page 7</title><body><div class='text'>Text 7.</div>"})
+    for _ in range(2):  # the second time from the cache
+        with closing(SiteFolder(folder, SiteOptions(content=("#text", ".txt")))) as source:
+            source.scan()
+            assert source.notes[-1] == "site.content has no effect: no page has #text or .txt. Correct or remove it."
+        with closing(SiteFolder(folder, SiteOptions(content=("#text", ".text")))) as source:
+            source.scan()
+            assert not any("site.content" in note for note in source.notes)
+
+
 def test_an_edit_right_after_a_scan_is_noticed(folder: Path) -> None:
     with closing(SiteFolder(folder, SiteOptions())) as source:
         entries = source.scan().entries
