@@ -16,6 +16,7 @@ from urllib.parse import quote
 from anvil.build.report import BuildReport, ProgressLines
 from anvil.ci import previous_indexes, pull_request_comment, runners, summary
 from anvil.ci.runners import MAX_ANNOTATIONS, Note, Runner, checkout_path
+from anvil.cli.options import build_command
 from anvil.cli.output import relative
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import BuildError, ConfigError, SourceError
@@ -334,7 +335,8 @@ def _summary_contents(
         digest=meta["digest"],
         commit=meta.get("commit"),
         of_site=reader.excluded_hashes() is not None,
-        site_folder=None if site is None else relative(opened.base / site),
+        has_site_folder=site is not None,
+        build=build_command(opened.only.request, site=None if site is None else relative(opened.base / site)),
         pages_url=_pages_url(opened),
         after=_counts(reader),
         before=_counts(old) if old else None,

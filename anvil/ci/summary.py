@@ -20,7 +20,6 @@ from anvil.doc_tests import suite_report
 from anvil.formats.characters import backticks
 from anvil.git_drivers.index_diff import IndexDifference, PageChange
 from anvil.lint.settings import LEVELS
-from anvil.system import installation
 from anvil.values import Changes
 from anvil.wording import counted, full_heading, size
 
@@ -48,8 +47,8 @@ class Contents:
     - ``before``: these numbers of the old index; ``difference``: the changes since. None if there is no old index
     - ``since``: the branch of the old index; None for the index of the last run
     - ``report``: of a build; ``stale``: the stale pages of a check
-    - ``of_site``: whether the index was built with a site; ``site_folder``: the folder of a site that another
-      generator than MkDocs built
+    - ``of_site``: whether the index was built with a site; ``has_site_folder``: that of another generator than MkDocs
+    - ``build``: the command that updates the index, except for a site of MkDocs
     - ``pages_url``: the address of the documentation folder, with a slash at its end
     - ``artifact``: OWNER/REPO and the name of the artifact as which GitHub will store the index
     """
@@ -65,7 +64,8 @@ class Contents:
     report: BuildReport | None = None
     stale: Changes | None = None
     of_site: bool = False
-    site_folder: str | None = None
+    has_site_folder: bool = False
+    build: str = "anvil build"
     since: str | None = None
     pages_url: str | None = None
     artifact: tuple[str, str] | None = None
@@ -82,10 +82,9 @@ def render_index(contents: Contents) -> str:
 
 def update_advice(contents: Contents, quote_command: Callable[[str], str]) -> str:
     """A sentence on how to update a stale index."""
-    if contents.site_folder is not None:
-        command = installation.line(["anvil", "build", "--site", contents.site_folder])
-        return f"Build the site, and run {quote_command(command)}."
-    return f"Run {quote_command('mkdocs build' if contents.of_site else 'anvil build')} and commit the index."
+    if contents.has_site_folder:
+        return f"Build the site, and run {quote_command(contents.build)}."
+    return f"Run {quote_command('mkdocs build' if contents.of_site else contents.build)} and commit the index."
 
 
 def failure(message: str) -> str:

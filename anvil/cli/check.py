@@ -192,7 +192,7 @@ def status_command(given: OpenRequest, as_json: bool) -> None:
         output.print_json(status)
         return
     if status.collections is not None:
-        _print_collections(status.collections, status.embedding)
+        _print_collections(status.collections, status.embedding, f" Run: {options.build_command(given)} --collection ")
         return
     advice = "" if opened.origin else f" {options.update_advice(opened.index_path, options.build_command(given))}"
     for name, text in _rows(status, opened.origin, advice):
@@ -231,8 +231,9 @@ def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, st
     return rows
 
 
-def _print_collections(collections: Sequence[CollectionStatus], embedding: EmbeddingStatus) -> None:
-    """Print a block for each collection. If it has several versions, the default one is marked."""
+def _print_collections(collections: Sequence[CollectionStatus], embedding: EmbeddingStatus, build: str) -> None:
+    """Print a block for each collection. If it has several versions, the default one is marked. ``build``: the command
+    that updates one, without its name."""
     for collection in collections:
         name = labelled(collection.name, collection.version)
         has_versions = sum(other.name == collection.name for other in collections) > 1
@@ -247,7 +248,7 @@ def _print_collections(collections: Sequence[CollectionStatus], embedding: Embed
             counts = counted(collection.total_pages, "page"), counted(collection.total_chunks, "chunk")
             rows.append(("holds", ", ".join(counts)))
         if collection.stale and collection.docs_root:
-            rows.append(("fresh", _fresh(collection.stale, " Run: anvil build")))
+            rows.append(("fresh", _fresh(collection.stale, build + name)))
         if collection.total_pages is not None and collection.model != embedding.model:
             rows.append(("embedding", collection.model or "none: keyword search only"))
         if collection.note:

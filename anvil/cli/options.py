@@ -154,6 +154,9 @@ def collected(kind: type[Any], argument: str) -> Callable[[F], F]:
                     if values[name] is not None:
                         raise click.UsageError(problem)
                     values[name] = value
+            if issubclass(kind, OpenRequest):
+                of_project = ("docs", "index", "config", "provider", "site")
+                output.project_options.update((name, value) for name in of_project if (value := values.get(name)))
             return function(**arguments, **{argument: kind(**values)})
 
         return command  # type: ignore[return-value]

@@ -43,6 +43,12 @@ COMMAND_LINE_WORDING = {
     "pattern parameter is required": "The pattern is empty. Write it after the command.",
 }
 """Part of an error message for agents -> its wording for the command line."""
+project_options: dict[str, str] = {}
+"""The options of this call that name its documents and its index. A command in a message needs them, too."""
+_COMMAND = re.compile(
+    r"(['`]|: )anvil (build|doctor|git install|list|show|status|test)\b((?: --[a-z-]+(?: '[^']*'| [^\s'`-][^\s'`]*)?)*)"
+)
+"""A command in a message, with its options."""
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
@@ -78,7 +84,22 @@ def in_commands(message: str) -> str:
     """An error message with commands instead of tools, and with paths relative to the working folder."""
     for tool_text, command_text in COMMAND_LINE_WORDING.items():
         message = message.replace(tool_text, command_text)
+    if project_options:
+        message = _COMMAND.sub(_with_options, message)
     return with_relative_paths(message)
+
+
+def _with_options(command: re.Match[str]) -> str:
+    """A command with the :data:`project_options` that it lacks and takes. The option ``--site`` names an index, too."""
+    from anvil.system import installation
+
+    before, name, options = command.groups()
+    excluded = set(re.findall(r" --([a-z]+)", options))
+    excluded |= {"index"} if "site" in excluded else set()
+    excluded |= {"site", "provider"} if name != "build" else set()
+    chosen = [(option, value) for option, value in project_options.items() if option not in excluded]
+    words = [word for option, value in chosen for word in (f"--{option}", value)]
+    return before + installation.line(["anvil", *name.split(), *words]) + options
 
 
 def with_relative_paths(text: str) -> str:

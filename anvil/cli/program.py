@@ -175,6 +175,7 @@ def run(arguments: list[str]) -> int:
     configuration may be just ``anvil``.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)  # words after "--" are no options
+    output.project_options.clear()
     debug = "--debug" in arguments[:end]
     words = [word for word in arguments[:end] if word != "--debug"] + arguments[end:]
     try:

@@ -121,7 +121,7 @@ def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, fol
     """The results as text, each with path and line, score, confidence, breadcrumb, and the passage that matches best.
     ``folders``: see :func:`anvil.cli.pages.folders`."""
     if not result.results:
-        empty = "" if result.total_chunks else " No page is indexed: 'anvil doctor' says why."
+        empty = "" if result.total_chunks else output.in_commands(" No page is indexed: 'anvil doctor' says why.")
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.{empty}\n"
     sought = excerpts.sought(query)
     hits = enumerate(zip(result.results, spans, strict=True), 1)

@@ -44,7 +44,7 @@ def install(given: OpenRequest) -> None:
         else:
             output.say(f"{ATTRIBUTES_FILE} has the line for {line.split()[0]} already.")
     repository.configure(drivers(_program()))
-    output.say("Defined the drivers in this clone. Run 'anvil git install' once in each other clone.")
+    output.say(output.in_commands("Defined the drivers in this clone. In each other clone, run: anvil git install"))
 
 
 @command.command("uninstall", epilog="Example: anvil git uninstall --index docs.anvil.db")

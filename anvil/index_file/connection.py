@@ -23,6 +23,7 @@ import apsw
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
 from anvil.index_file.table_rows import FORMAT_VERSION, VECTOR_COLUMN
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, SITE_INDEX
+from anvil.system import installation
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
@@ -77,7 +78,7 @@ REBUILD_SITE = "Build its site again with 'mkdocs build', or fetch it again."
 FREE_TEMPORARY = "Free some space, or name another folder with TMPDIR."
 MANIFEST_TABLE = "table", "anvil_meta"
 
-NAME_ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
+NAME_ANOTHER = "Name another, or build one in another place."
 """The next step for a file that is not an index. Anvil never replaces such a file."""
 
 
@@ -158,11 +159,12 @@ def open_artifact(path: Path) -> apsw.Connection:
         with path.open("rb") as file:
             magic = file.read(16)
     except FileNotFoundError:
-        command = "anvil build"
+        words: list[str] = []
         if path.as_posix().endswith(f"/{SITE_INDEX}"):
-            command = f"anvil build --site {path.parent.parent}"
+            words = ["--site", str(path.parent.parent)]
         elif path.parts[-2:] != (INDEX_FOLDER, INDEX_NAME):
-            command = f"anvil build --index {path}"
+            words = ["--index", str(path)]
+        command = installation.line(["anvil", "build", *words])
         raise ArtifactMissing(f"There is no index at {path}.", f"Build it with '{command}'.") from None
     except OSError as error:
         raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error

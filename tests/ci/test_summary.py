@@ -66,15 +66,15 @@ def test_a_code_span_is_one_cell_of_code(text: str) -> None:
     assert span.type == "code_inline" and span.content.strip() == visible(text).strip()
 
 
-QUOTE = '"' if os.name == "nt" else "'"
-
-
 @pytest.mark.parametrize(
     ("site", "way_out"),
     [
         ({"of_site": True}, "Run `mkdocs build` and commit the index."),
-        ({"of_site": True, "site_folder": "public"}, "Build the site, and run `anvil build --site public`."),
-        ({"site_folder": "our site"}, f"Build the site, and run `anvil build --site {QUOTE}our site{QUOTE}`."),
+        (
+            {"has_site_folder": True, "build": "anvil build --site public"},
+            "Build the site, and run `anvil build --site public`.",
+        ),
+        ({"build": "anvil build --docs notes"}, "Run `anvil build --docs notes` and commit the index."),
     ],
 )
 def test_the_summary_names_the_command_that_updates_the_index(site: dict[str, Any], way_out: str) -> None:

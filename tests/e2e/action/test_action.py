@@ -160,7 +160,7 @@ def test_a_site_is_indexed_with_its_sources(checkout: Path, job: NewJob) -> None
     assert (site / "guide/install.md").is_file() and not (site / "404.md").exists()
     write(checkout / "pages", {"index.md": "# Start\n\nEdited.\n"})
     stale = work.use(ROOT, site="site", docs="pages", provider="none", mode="check")
-    assert not stale.succeeded and "anvil build --site site" in stale.log
+    assert not stale.succeeded and "Build the site, and run 'anvil build" in stale.log and " --site site'" in stale.log
 
 
 def anvil_of(program: Path, job: Job) -> str:

@@ -33,7 +33,7 @@ def test_findings_are_printed_page_by_page_and_decide_the_exit_code(root: Path) 
         "2 pages: 2 errors, 2 warnings, 1 note.",
         "1 finding is not shown. To see all, add: --level note",
         "Links were resolved as for GitHub.",
-        "near-duplicate compared equal text only: there is no index with vectors. Run 'anvil build'.",
+        "near-duplicate compared equal text only: there is no index with vectors. Run 'anvil build --docs docs'.",
     ]
     assert program("lint", "docs", "--rule", "orphan-page", "--quiet", cwd=root).stdout == (
         "docs/b.md:1: warning: No page links to this page. [orphan-page]\n\n"

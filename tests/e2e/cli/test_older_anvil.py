@@ -13,7 +13,8 @@ from tests.conftest import write
 from tests.support import mcp_servers, older_anvil
 from tests.support.in_process import complaint, printed, program
 
-NOTE = "is an index of the older Anvil, which is not read. 'anvil build' replaces it."
+REFUSAL = "is an index of the older Anvil, which is not read."
+NOTE = f"{REFUSAL} 'anvil build' replaces it."
 
 
 @pytest.fixture(params=[False, True], ids=["closed", "killed"])
@@ -74,7 +75,7 @@ def test_a_server_answers_and_replaces_it(index: Path, tmp_path: Path) -> None:
 
 def test_one_that_is_named_is_refused_by_questions_and_replaced_by_a_build(index: Path, tmp_path: Path) -> None:
     named = ("--docs", tmp_path / "docs", "--index", index)
-    assert NOTE in complaint("search", "high water", *named, cwd=tmp_path)
+    assert REFUSAL in complaint("search", "high water", *named, cwd=tmp_path)
     assert "older Anvil" in program("build", *named, cwd=tmp_path).stderr
     assert "tides.md" in program("search", "high water", *named, cwd=tmp_path).stdout
 
