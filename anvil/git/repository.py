@@ -140,8 +140,16 @@ class Repository:
         return self._first_commit(f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}")
 
     def default_branch(self) -> str | None:
-        """The commit of the remote's default branch at the last fetch (40 hex digits); None if unknown."""
-        return self._first_commit(*(f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "master")))
+        """The commit of a remote's default branch at the last fetch (40 hex digits); None if unknown. The remote is the
+        one that the current branch follows, ``origin``, or the only one."""
+        with failures("The remotes cannot be read"):
+            remotes = list(self._git.remotes.names())
+            branch = None if self._git.head_is_unborn else self._git.head.shorthand
+            followed = f"branch.{branch}.remote"
+            names = [self._git.config[followed]] if branch and followed in self._git.config else []
+        names += ["origin", *(remotes if len(remotes) == 1 else ())]
+        branches = ("HEAD", "main", "master")
+        return self._first_commit(*(f"refs/remotes/{remote}/{branch}" for remote in names for branch in branches))
 
     def _first_commit(self, *references: str) -> str | None:
         with failures("The branches cannot be read"):

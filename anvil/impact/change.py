@@ -71,7 +71,7 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
     head = repository.head()
     if staged:
         return Change(repository.patch(head, staged=True, max_bytes=MAX_DIFF_BYTES), "", head, "what is staged")
-    start = head
+    start, note = head, ""
     if head is not None:
         other = repository.resolve(base) if base is not None else repository.default_branch()
         if other is not None:
@@ -79,7 +79,8 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
             if start is None and base is not None:
                 advice = " This clone is shallow: run 'git fetch --unshallow'." if repository.is_shallow else ""
                 raise SourceError(f"HEAD and {base} have no commit in common.{advice}")
-            start = start or head
+        if start is None or other is None:
+            start, note = head, " (HEAD, as no branch of a remote is known; --base names another commit)"
     elif base is not None:
         raise SourceError(f"There is no commit in {repository.root} yet. Leave out --base.")
     title = ""
@@ -87,7 +88,7 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
         title = ". ".join(reversed(repository.subjects(head, start, MAX_SUBJECTS)))
     since = "the empty repository" if start is None else repository.short(start)
     diff = repository.patch(start, max_bytes=MAX_DIFF_BYTES)
-    return Change(diff, title, start, f"the work tree since {since}")
+    return Change(diff, title, start, f"the work tree since {since}{note}")
 
 
 FileKind = Literal["page", "code", "test", "other"]

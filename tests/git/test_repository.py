@@ -187,8 +187,17 @@ def test_default_branch_as_last_fetched(root: Path, tmp_path: Path) -> None:
     assert found(clone).default_branch() == first
     run(clone, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/pruned")
     assert found(clone).default_branch() == first
+    run(clone, "remote", "set-head", "origin", "main")
     run(clone, "remote", "rename", "origin", "upstream")
+    assert found(clone).default_branch() == first  # the branch follows it
+    run(clone, "branch", "--unset-upstream")
+    assert found(clone).default_branch() == first  # there is no other
+    run(clone, "remote", "add", "fork", str(root))
     assert found(clone).default_branch() is None
+    run(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert found(clone).default_branch() == found(clone).head()
+    run(clone, "config", "branch.main.remote", "upstream")
+    assert found(clone).default_branch() == first
 
 
 def test_status_speaks_of_the_docs_folder_only(root: Path) -> None:
