@@ -22,7 +22,9 @@ def project(tmp_path: Path) -> Path:
 def advice(*arguments: str, project: Path, code: int = 2) -> list[str]:
     """The words of the command that a message advises."""
     done = program(*arguments, cwd=project, code=code)
-    (command,) = set(re.findall(r"(?:'|: )anvil ((?:'[^']*'|[^'\n])+)(?:'|$)", done.stdout + done.stderr, re.MULTILINE))
+    (command,) = set(
+        re.findall(r"(?:'|: )anvil ((?:'[^',]+'|[^'\n])+)(?:'|$)", done.stdout + done.stderr, re.MULTILINE)
+    )
     return shlex.split(command)
 
 
