@@ -69,7 +69,7 @@ class SiteAccess(NamedTuple):
 def repository_pointer(paths: Collection[str], docs: str, options: Sequence[str] = ()) -> DocumentationPointer:
     """The pointer to a documentation folder. ``docs``: its path from the root of the repository. ``options``: the
     options that each command needs, such as ``--docs documentation``."""
-    paths = _without_translations(paths)
+    paths = _distinct_pages(paths)
     folder = "This folder" if docs == "." else f"`{_name(docs)}/`"
     words = quoted(" ".join(["", *options]))
     words = f" {words}" if words else ""
@@ -92,7 +92,7 @@ def served_pointer(
 ) -> DocumentationPointer:
     """The pointer to the pages of an MCP server, for its clients. ``collection``: the name of their collection, if the
     server has several. ``version``: the version that the pages describe."""
-    paths = _without_translations(paths)
+    paths = _distinct_pages(paths)
     argument = f" Give each tool `collection`: `{_name(collection)}`." if collection else ""
     return _compose(
         paths,
@@ -103,7 +103,7 @@ def served_pointer(
 
 def published_pointer(paths: Collection[str], access: SiteAccess, version: str | None = None) -> DocumentationPointer:
     """The pointer to a published site. ``paths``: the addresses of the pages in it."""
-    paths = _without_translations(paths)
+    paths = _distinct_pages(paths)
     site = f"<{_name(access.url)}>" if access.url else "The site of this skill"
     ways = []
     if access.mcp_url:
@@ -186,9 +186,10 @@ def _page_count(paths: Collection[str]) -> str:
     return f"about {(len(paths) + step // 2) // step * step:,} pages"
 
 
-def _without_translations(paths: Iterable[str]) -> list[str]:
-    """One path for all languages of a page: the one without a language, else that in English, else the first."""
-    ordered = sorted(paths)
+def _distinct_pages(paths: Iterable[str]) -> list[str]:
+    """One path for all versions and languages of a page: of the newest version the one without a language, else that in
+    English, else the first."""
+    ordered = sorted(version_names.of_newest_versions(paths))
     translated = version_names.translations(enumerate(ordered))
     languages: dict[str, list[str]] = defaultdict(list)
     for number, path in enumerate(ordered):
@@ -220,7 +221,7 @@ def topics(pages: Iterable[tuple[str, str]]) -> str:
     part of the instructions.
     """
     title_of = dict(pages)
-    paths = _without_translations(title_of)
+    paths = _distinct_pages(title_of)
     titles: list[str] = []
     size = 0
     for path in sorted(paths, key=lambda path: (2 * path.count("/") - is_index(path), path)):

@@ -40,6 +40,18 @@ def test_translations_of_a_page_count_once() -> None:
     assert pointers.topics(titles).startswith('These documents are about: "en/index.md", "en/guide/a.md", "en/guide/b')
 
 
+def test_versions_of_a_page_count_once() -> None:
+    names = [f"guide/{name}.md" for name in "abcd"]
+    older = [f"v1.{number}/{name}" for number in (9, 10) for name in names]
+    made = pointers.repository_pointer(["v1.9/gone.md", *older], "docs")
+    assert made.pages == 5 and folders(made.text) == "Folders with most pages: `v1.10/`."
+    docusaurus = [f"versioned_docs/version-2.{number}/{name}" for number in (0, 1) for name in names]
+    made = pointers.repository_pointer([*docusaurus, *(f"docs/{name}" for name in names)], ".")
+    assert made.pages == 4 and "versioned_docs" not in made.text
+    titles = [(path, path) for path in (*older, *names)]
+    assert pointers.topics(titles).startswith('These documents are about: "guide/a.md", "guide/b.md"')
+
+
 def test_it_says_what_there_is_where_and_how_to_ask() -> None:
     made = pointers.repository_pointer(PATHS, "docs")
     assert made.pages == 9
