@@ -84,7 +84,7 @@ CLIENTS: Mapping[str, McpClient] = {
     ),
     "cursor": McpClient(
         title="Cursor",
-        documentation="https://cursor.com/docs/context/mcp",
+        documentation="https://cursor.com/docs/mcp",
         project=(".cursor/mcp.json",),
         user=("~/.cursor/mcp.json",),
         folder=FOLDER,
@@ -185,7 +185,7 @@ CLIENTS: Mapping[str, McpClient] = {
     ),
     "warp": McpClient(
         title="Warp",
-        documentation="https://docs.warp.dev/agent-platform/capabilities/mcp",
+        documentation="https://docs.warp.dev/agents/capabilities/mcp/",
         user=("~/.warp/.mcp.json",),  # those of a project's file are started by hand after each start of Warp
         signs=(".warp", "~/.warp"),
     ),
