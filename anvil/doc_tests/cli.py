@@ -169,10 +169,10 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
         for entry in question_log.as_tests(shown):
             output.say(entry)
     else:
-        output.say("\n".join(_lines(shown, len(questions), len(groups), reports)))
+        output.say("\n".join(question_lines(shown, len(questions), len(groups), reports)))
 
 
-def _lines(
+def question_lines(
     groups: list[QuestionGroup], question_count: int, group_count: int, reports: list[PageReport]
 ) -> Iterator[str]:
     if groups:

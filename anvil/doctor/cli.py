@@ -65,7 +65,7 @@ def command(given: OpenRequest, as_json: bool) -> int:
         as_dicts = [{"subject": finding.subject, **finding._asdict()} for finding in findings]  # the subject first
         output.print_json({"verdict": verdict, "findings": as_dicts})
     else:
-        output.say(f"\n{_summary(findings)}")
+        output.say(f"\n{summary(findings)}")
     return EXIT_CODES[verdict]
 
 
@@ -81,7 +81,7 @@ def _render(finding: Finding, indent: int) -> str:
     return f"{mark}  {finding.subject:<{indent - 8}}{text}{command}"
 
 
-def _summary(findings: list[Finding]) -> str:
+def summary(findings: list[Finding]) -> str:
     count = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in EXIT_CODES}
     parts: dict[Verdict, str] = {
         "wrong": f"{counted(count['wrong'], 'thing', 'are')} wrong",

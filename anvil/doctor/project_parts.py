@@ -97,10 +97,10 @@ def _unwritable(folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
             return []
     except OSError as error:
         text = f"{relative(existing)} cannot be written ({error.strerror}): {effect}."
-        return [Finding(verdict, text, _permit(existing, error.errno))]
+        return [Finding(verdict, text, write_permission(existing, error.errno))]
 
 
-def _permit(folder: Path, number: int | None) -> str | None:
+def write_permission(folder: Path, number: int | None) -> str | None:
     """The command that makes a folder writable; None for an error (by its ``number``) that has another cause."""
     if os.name == "nt" or number not in (errno.EACCES, errno.EPERM):
         return None

@@ -113,13 +113,13 @@ class PassageScorer:
         keys = [blake2b(json.dumps((question_ids, ids)).encode(), digest_size=16).digest() for ids in passage_ids]
         new = {key: ids for key, ids in zip(keys, passage_ids, strict=True) if key not in scores}
         if new:
-            states, weights = self._run(question_ids)
+            states, weights = self.token_vectors(question_ids)
             shares = np.exp(weights - weights.max())  # softmax; without the subtraction, an exponential could overflow
             shares /= shares.sum()
 
             def score_of(ids: list[int]) -> float:
                 # einsum and not @, because BLAS would start threads of its own beside those of the model.
-                cosines = np.einsum("qd,pd->qp", states, self._run(ids)[0]).max(axis=1)
+                cosines = np.einsum("qd,pd->qp", states, self.token_vectors(ids)[0]).max(axis=1)
                 return float(cosines @ shares)
 
             order = sorted(new, key=lambda key: -len(new[key]))  # long ones first, so that the threads end together
@@ -145,7 +145,7 @@ class PassageScorer:
         """Load the model, and run it once, so that its memory is allocated."""
         self.score("warm", [HeadedText("", "warm")])
 
-    def _run(self, ids: Sequence[int]) -> tuple[Floats, Floats]:
+    def token_vectors(self, ids: Sequence[int]) -> tuple[Floats, Floats]:
         """The unit vectors of a text's tokens (n, dimensions), and their weights in a question (n,)."""
         import numpy as np
 

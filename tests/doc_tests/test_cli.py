@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anvil.doc_tests.cli import _lines
+from anvil.doc_tests.cli import question_lines
 from anvil.doc_tests.question_log import PageReport, QuestionGroup
 
 
@@ -12,7 +12,7 @@ def test_each_question_has_its_count_its_confidence_and_its_day() -> None:
         QuestionGroup("Why?", 1, "2026-11-27T10:20:30Z", None, None, ()),
     ]
     report = PageReport("2026-11-26T10:20:30Z", "outdated", "a.md", "The flag\nis gone.")
-    assert [*_lines(groups, 13, 2, [report])] == [
+    assert [*question_lines(groups, 13, 2, [report])] == [
         "asked  conf.  question",
         "   12   0.25  How?",
         "              a.md, last asked 2026-11-28; also: How so?",

@@ -113,8 +113,8 @@ def test_a_sound_project(project: Path) -> None:
 
 def test_the_last_line_counts_what_is_wrong() -> None:
     sound, wrong, note = (Finding(verdict, "text") for verdict in ("ok", "wrong", "note"))
-    assert cli._summary([sound]) == "Nothing is wrong."
-    assert cli._summary([note, sound, wrong, note]) == "1 thing is wrong, 2 notes."
+    assert cli.summary([sound]) == "Nothing is wrong."
+    assert cli.summary([note, sound, wrong, note]) == "1 thing is wrong, 2 notes."
 
 
 def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,8 +371,8 @@ def test_a_model_of_ones_own_need_not_be_the_bundled_one(project: Path, monkeypa
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
 def test_a_folder_that_may_not_be_written_has_a_command(tmp_path: Path) -> None:
     for number in (errno.EACCES, errno.EPERM):
-        assert project_parts._permit(tmp_path, number) == f"chmod u+rwx {tmp_path}"
-    assert project_parts._permit(tmp_path, errno.ENOSPC) is None
+        assert project_parts.write_permission(tmp_path, number) == f"chmod u+rwx {tmp_path}"
+    assert project_parts.write_permission(tmp_path, errno.ENOSPC) is None
 
 
 def test_pages_that_cannot_be_read(project: Path) -> None:

@@ -61,13 +61,13 @@ def test_a_passage_is_read_once_for_a_question(monkeypatch: pytest.MonkeyPatch) 
     scorer = LocalProvider(EmbeddingSettings()).passages
     assert scorer is not None
     runs: list[int] = []
-    run = scorer._run
+    run = scorer.token_vectors
 
     def counted(ids: Sequence[int]) -> Any:
         runs.append(len(ids))
         return run(ids)
 
-    monkeypatch.setattr(scorer, "_run", counted)
+    monkeypatch.setattr(scorer, "token_vectors", counted)
     first = scorer.score(QUESTION, WRONG)
     assert len(runs) == 4  # the question and three passages
     assert scorer.score(QUESTION, [RIGHT, *WRONG])[1:].tolist() == first.tolist()

@@ -60,6 +60,31 @@ def test_an_index_is_not_open_when_its_merge_takes_its_place(
         assert {"left.md", "right.md"} < reader.blob_ids().keys()
 
 
+def test_a_merged_page_has_the_time_of_the_side_that_it_comes_from(
+    isolated: None, keywords: EmbeddingProvider, tmp_path: Path
+) -> None:
+    root, long = tmp_path / "repo", [f"Line {number}.\n\n" for number in range(20)]
+    write(root / "docs", {"both.md": "".join(long), "left.md": "# L\n", "right.md": "# R\n", "same.md": "# S\n"})
+    run(root, "init", "-q", "-b", "base")
+    commit(root, "base", at=1_700_000_000)
+    for side, at, changed in (("left", 1_700_000_100, 0), ("right", 1_700_000_200, -1)):
+        run(root, "checkout", "-q", "-b", side, "base")
+        edited = [*long]
+        edited[changed] = f"Edited by {side}.\n\n"
+        write(root / "docs", {"both.md": "".join(edited), f"{side}.md": "# Edited\n", "same.md": "# Other\n"})
+        commit(root, side, at=at)
+        write(root / "docs", {"same.md": "# S\n"})
+        commit(root, "taken back", at=at)
+    repository = Repository.discover(root)
+    assert repository is not None
+    names = ("base", "left", "right")
+    base, ours, theirs = (index_of(root / "docs", name, tmp_path / f"{name}.db", keywords) for name in names)
+    merge.reconcile(base, ours, theirs, repository, lambda meta: keywords)
+    with verify.open_checked(ours) as reader:
+        seconds = {document.file_path: document.last_modified[-3:] for document in reader.documents()}
+    assert seconds == {"both.md": "40Z", "left.md": "00Z", "right.md": "40Z", "same.md": "00Z"}
+
+
 def test_a_merged_page_that_includes_code_is_stale_for_every_source(
     isolated: None, keywords: EmbeddingProvider, tmp_path: Path
 ) -> None:

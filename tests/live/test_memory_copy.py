@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import create_provider
 from anvil.errors import AnvilError
 from anvil.git.repository import Repository
+from anvil.live import memory_copy
 from anvil.live.memory_copy import MemoryCopy
 from anvil.project_indexes import IndexLocation
 from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
@@ -118,7 +121,7 @@ def test_vectors_that_could_not_be_made_are_tried_again(
             with found.members[0].live.query(by_meaning=True) as copy:
                 assert copy.pending == 1 and len(server.requests) == asked + 1  # not each time
         server.script = good
-        monkeypatch.setattr(copy, "_retry_at", 0.0)
+        monkeypatch.setattr(memory_copy, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 60))
         result = found.search("quagga", mode="semantic")
         assert (result.freshness.pending_vectors, result.freshness.notes) == (0, ())
         assert "install.md" in {hit.metadata.file_path for hit in result.results}

@@ -103,6 +103,12 @@ def refusal(ask: Callable[[], object]) -> str:
 # --- pages ---------------------------------------------------------------------------------------------
 
 
+def test_a_path_has_4096_characters_at_most(handbook: Reader) -> None:
+    for count, told in ((4096, "Use list_pages to discover"), (4097, "It has 4,097 characters, and no path has more")):
+        with pytest.raises(NotFound, match=r"^No page found at path: a{500}…\. " + told):
+            pages.get_page(handbook, "a" * count)
+
+
 @pytest.mark.parametrize("count", [50, 1000])
 def test_a_page_comes_whole_and_in_document_order(opened: Opener, count: int) -> None:
     text = "# All\n\n" + "".join(

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anvil.build.builder import build
+from anvil.documents.working_tree import WorkingTree
+from anvil.embedding.provider import EmbeddingProvider
+from anvil.index_file import verify
+from anvil.requests import SearchRequest
+from anvil.search import several_collections
+from anvil.search.candidates import FileIndex
+from anvil.search.searcher import Searcher
 from anvil.search.several_collections import Vocabulary, estimate, home_shares, merged_scores
+from anvil.settings.schema import ChunkingOptions
+from tests.conftest import write
 
 WORDS = ["yaml", "sync", "the", "quote", "zzz"]
 vocabularies = st.lists(
@@ -71,3 +84,19 @@ def test_the_best_result_has_the_confidence_of_its_collection() -> None:
 
 def test_words_and_nearness_make_a_collection_promising() -> None:
     assert estimate(0.5, 1.0) > estimate(0.4, 1.0) > estimate(0.4, 0.9)
+
+
+def test_of_equal_results_the_first_collection_comes_first(tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    """Also if another one is a little more promising, and is searched first."""
+    with ExitStack() as stack:
+        searchers = []
+        for number in range(7):
+            # The share of the first collection is a little smaller, by less than a difference of scores that counts.
+            others = {f"{other}.md": "word " * (300 + (number == other == 0)) for other in range(20)}
+            docs = write(tmp_path / str(number), {"lamp.md": f"# Lamp {number}\n\nLight it.\n", **others})
+            index = tmp_path / f"{number}.db"
+            build(WorkingTree(docs), index, keywords, ChunkingOptions())
+            reader = stack.enter_context(verify.open_checked(index))
+            searchers.append(Searcher(FileIndex(reader), keywords))
+        hits = several_collections.search(searchers, SearchRequest("light", 20, mode="keyword")).hits
+    assert [hit.title for hit in hits] == [f"Lamp {number}" for number in range(7)]

@@ -57,11 +57,11 @@ class RememberingScorer(PassageScorer):
             _scores[self._folder, question, passage] = score
         return np.array([_scores[self._folder, question, passage] for passage in passages], np.float64)
 
-    def _run(self, ids: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def token_vectors(self, ids: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The last texts are remembered: most questions are about the same pages."""
         key = (self._folder, tuple(ids))
         if (states := _states.pop(key, None)) is None:
-            states = super()._run(ids)
+            states = super().token_vectors(ids)
         _states[key] = states
         while len(_states) > MAX_STATES:
             _states.pop(next(iter(_states)), None)
