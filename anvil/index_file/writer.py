@@ -30,22 +30,27 @@ from anvil.index_file.table_rows import (
 )
 from anvil.text import front_matter
 from anvil.text.headings import page_title
+from anvil.text.query import path_words
 from anvil.values import Chunk, Document, ParsedPage, Window
 
 
 def _chunk_rows(
     document: int, path: str, title: str, chunks: Sequence[Chunk], metadata: Mapping[str, Any]
 ) -> list[tuple[Any, ...]]:
-    """The rows of a document's chunks, in the order of the table. The first chunk can be found by the front matter."""
+    """The rows of a document's chunks, in the order of the table. The first chunk can be found by the front matter, and
+    by words of the path that are nowhere in the text."""
     ids = table_rows.ChunkRows(document)
     occurrences: Counter[str] = Counter()
     rows: list[tuple[Any, ...]] = []
     # A title in the text is found there. With its terms in each chunk, a short one would go before its section.
-    absent = "" if any(title in chunk.content for chunk in chunks) else title
+    text = "\n\n".join(chunk.content for chunk in chunks)
+    absent, lowered = "" if title in text else title, text.lower()
+    of_path = [word for word in path_words(path).split() if len(word) > 1 and word.lower() not in lowered]
+    front_of_first = " ".join(filter(None, (front_matter.searched(metadata), *of_path)))
     for chunk in chunks:
         key = table_rows.chunk_key(path, chunk.heading_path, occurrences[chunk.heading_path])
         occurrences[chunk.heading_path] += 1
-        front = "" if rows else front_matter.searched(metadata)
+        front = "" if rows else front_of_first
         rows.append(chunk_values(ids.take(chunk.heading_path), key, document, title, chunk, front=front, absent=absent))
     return sorted(rows)
 

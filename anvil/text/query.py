@@ -19,7 +19,7 @@ from anvil.formats.characters import UNSPACED, WORD_MARKS, is_unread
 from anvil.formats.patterns import lazy_pattern
 from anvil.text.visible_text import MASK
 
-TERMS_VERSION = 4
+TERMS_VERSION = 5
 """Increase it if the same text gives other derived terms. Then indexes are built again."""
 STOP = frozenset(
     """

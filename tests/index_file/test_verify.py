@@ -143,7 +143,7 @@ def test_an_old_format_is_refused(index: Path) -> None:
         ("UPDATE anvil_meta SET value = 'x' WHERE key = 'embedding_dimensions'", "values for embedding_dimensions"),
         ("UPDATE anvil_meta SET value = '{}' WHERE key = 'chunking'", "impossible values for chunking"),
         (
-            'UPDATE anvil_meta SET value = replace(value, \'"terms":4\', \'"terms":"4"\')',
+            'UPDATE anvil_meta SET value = replace(value, \'"terms":5\', \'"terms":"5"\')',
             "impossible values for chunking",
         ),
         ("UPDATE anvil_meta SET value = replace(value, '6000', '5000') WHERE key = 'chunking'", "match its digest"),

@@ -1047,6 +1047,16 @@ def test_front_matter_finds_the_first_part_of_its_page(opened: Opener, local: Em
         assert "ebrafish" not in found.hits[0].content
 
 
+def test_words_of_a_path_that_the_text_lacks_find_the_first_part_of_the_page(
+    opened: Opener, local: EmbeddingProvider
+) -> None:
+    text = f"# Keys\n\n{'Some text. ' * 40}\n\n## Rotation\n\n{'More text. ' * 40}\n"
+    others = {f"other{number}.md": f"# Keys\n\nThe tree of page {number}.\n" for number in range(450)}
+    searcher = opened({"tree.api-v2.auth.md": text, **others}, local)  # so many that not all chunks are candidates
+    for question in ("auth api", "tree auth", "api-v2"):
+        assert places(ask(searcher, question, mode="keyword"))[0] == "tree.api-v2.auth.md#Keys", question
+
+
 @pytest.mark.parametrize(("score", "order"), [(0.35, [(1, 0), (2, 0), (1, 1)]), (0.34, [(1, 0), (1, 1), (2, 0)])])
 def test_a_page_with_35_percent_of_the_best_score_comes_before_further_sections(
     score: float, order: list[tuple[int, int]]
