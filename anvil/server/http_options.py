@@ -17,7 +17,7 @@ from anvil.settings import index_url
 
 T = TypeVar("T")
 ANY_HOST = "*"
-_AFTER_BRACKET = re.compile(r"(?::\d*)?")
+_HOST = re.compile(r"(\[[\w.:]+\]|[\w.-]+)(?::\d*)?", re.ASCII)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 _RATE = re.compile(r"(\d{1,9})\s*/\s*(second|minute|hour)")
 
@@ -206,7 +206,5 @@ def parsed_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address |
 
 def host_name(value: str) -> str | None:
     """The host in a ``Host`` header, or in an ``Origin`` without its scheme; None if it is not valid."""
-    if "]" in value and not _AFTER_BRACKET.fullmatch(value.rpartition("]")[2]):
-        return None  # urlsplit would drop the text behind the bracket
-    parts = index_url.split(f"http://{value}")
-    return None if parts.path or parts.query or parts.username is not None else parts.hostname
+    match = _HOST.fullmatch(value)
+    return match and match[1].strip("[]").lower()

@@ -43,8 +43,11 @@ from anvil.server.toolset import RunningToolset, Toolset
 MAX_SSE_STREAMS = 224
 """Streams of SSE clients at once. Each is an open request for as long as its client stays, so this is less than
 ``MAX_CONCURRENT_REQUESTS``: the messages of these clients are requests, too."""
-LISTEN_BACKLOG = 128
-"""Connections that wait in the system's queue until they are accepted."""
+LISTEN_BACKLOG = 512
+"""Connections that wait in the system's queue until they are accepted. So many may be accepted at once, so this is less
+than the limit of connections."""
+MAX_HELD_BYTES, SMALL_BODY_BYTES = 128 * 1024 * 1024, 64 * 1024
+"""Bytes of the bodies of all requests that are not answered. With more, a body that is not small gets status 503."""
 SHUTDOWN_GRACE_S = 3
 """Time that open requests get when the server stops."""
 CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id")
@@ -139,7 +142,7 @@ def application(app: App, options: HttpOptions, sse: bool = False) -> ASGIApp:
         return guarded(app, streamable(app, options), options)
     streams = _Streams(app, options)
     # GET alone: a client of both transports tries POST first, and chooses the transport by the status
-    messages = Mount("/messages/", _MessageCheck(streams.transport.handle_post_message))
+    messages = Mount("/messages/", _MessageCheck(streams.transport.handle_post_message, options))
     return guarded(app, _routed([*_at("/sse", streams, "GET"), messages, *_own_routes(app, options)]), options)
 
 
@@ -176,7 +179,7 @@ def streamable(app: App, options: HttpOptions, more: Sequence[Route] = ()) -> St
     )
     # POST alone: GET asks for a stream of messages, and without a session there are none. The protocol has status 405
     # for that. The SDK would hold the stream open, as one of the concurrent requests, until the server is killed.
-    endpoint = _at("/mcp", _MessageCheck(StreamableHTTPASGIApp(requests)), "POST")
+    endpoint = _at("/mcp", _MessageCheck(StreamableHTTPASGIApp(requests), options), "POST")
     return _routed([*endpoint, *_own_routes(app, options), *more], lambda _: requests.run())
 
 
@@ -200,8 +203,9 @@ class _MessageCheck:
     """An application of the SDK behind a check of the body. If the body has another content type, as curl sends it, or
     is no message, the answer is an error that says what to send."""
 
-    def __init__(self, application: ASGIApp) -> None:
-        self._application = application
+    def __init__(self, application: ASGIApp, options: HttpOptions) -> None:
+        self._application, self._options = application, options
+        self._held_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not Headers(scope=scope).get("content-type", "").lower().startswith("application/json"):
@@ -209,10 +213,20 @@ class _MessageCheck:
             await JSONResponse(error.answer(None), 415)(scope, receive, send)
             return
         body, message = bytearray(), await receive()
-        while message.get("more_body") and len(body) <= MAX_REQUEST_BYTES:  # the SDK refuses a longer one
-            body += message["body"]
-            message = await receive()
-        message = {**message, "body": bytes(body) + message.get("body", b"")}
+        try:
+            while message.get("more_body") and len(body) <= MAX_REQUEST_BYTES:  # the SDK refuses a longer one
+                body += message["body"]
+                self._held_bytes += len(message["body"])
+                if len(body) > SMALL_BODY_BYTES and self._held_bytes > MAX_HELD_BYTES:
+                    await refuse(scope, receive, send, TOO_MANY, self._options)
+                    return
+                message = await receive()
+            await self._pass_on(scope, {**message, "body": bytes(body) + message.get("body", b"")}, receive, send)
+        finally:
+            self._held_bytes -= len(body)
+
+    async def _pass_on(self, scope: Scope, message: Message, receive: Receive, send: Send) -> None:
+        """Call the application, if the body in ``message`` is a message of the protocol or not complete."""
         unread = [message]
 
         async def receive_again() -> Message:

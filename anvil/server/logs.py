@@ -51,8 +51,8 @@ def configure(level: str = "info", form: str = "text") -> None:
 def _is_relevant(record: logging.LogRecord) -> bool:
     """Whether a record is written. Messages of other libraries are shortened.
 
-    Not written are a client that disconnected during its request, a request that ends with the server, and records that
-    another handler writes.
+    Not written are a client that disconnected during its request or its stream, a request that ends with the server,
+    and records that another handler writes.
     """
     logger = logging.getLogger(record.name)
     while logger.parent is not None:
@@ -65,7 +65,7 @@ def _is_relevant(record: logging.LogRecord) -> bool:
             record.exc_info = None  # an invalid message of a client: the traceback shows only code of the SDK
         if len(message := record.getMessage()) > MAX_FOREIGN_CHARACTERS:
             record.msg, record.args = message[:MAX_FOREIGN_CHARACTERS] + "...", None
-    return kind not in ("ClientDisconnect", "CancelledError")
+    return kind not in ("ClientDisconnect", "ClosedResourceError", "BrokenResourceError", "CancelledError")
 
 
 class TextLines(logging.Formatter):

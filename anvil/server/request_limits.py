@@ -36,34 +36,34 @@ class ConcurrencyMiddleware:
         if self._running >= MAX_CONCURRENT_REQUESTS:
             await refuse(scope, receive, send, TOO_MANY, self._options)
             return
-        started = counted = False
+        started = counted = refused = False
 
         async def received() -> Message:
-            nonlocal counted
+            nonlocal counted, refused
             message = await receive()
             if not counted and message["type"] == "http.request" and not message.get("more_body"):
                 if self._running >= MAX_CONCURRENT_REQUESTS and not started:
-                    raise _TooMany
+                    refused = True
+                    await refuse(scope, receive, send, TOO_MANY, self._options)
+                    return {"type": "http.disconnect"}  # ends the application, whose answer is dropped
                 self._running, counted = self._running + 1, True
             return message
 
         async def sent(message: Message) -> None:
             nonlocal started
             started = True
-            await send(message)
+            if not refused:
+                await send(message)
 
         if not _has_body(scope):
             self._running, counted = self._running + 1, True
         try:
             await self._application(scope, received, sent)
-        except _TooMany:
-            await refuse(scope, receive, send, TOO_MANY, self._options)
+        except Exception:  # of an application that expects the rest of the body
+            if not refused:
+                raise
         finally:
             self._running -= counted
-
-
-class _TooMany(Exception):
-    """A request's body was complete while too many requests were open."""
 
 
 def _has_body(scope: Scope) -> bool:

@@ -125,6 +125,8 @@ def test_loopback_names_are_served(server: Process, host: str) -> None:
         "localhost@evil.example.com",
         "evil.example.com#localhost",
         "localhost/x",
+        "localhost#x",
+        "local\thost",
         "10.0.0.1",
         "127.0.0.1:x",
         "[::1",
