@@ -19,7 +19,7 @@ from anvil.index_file.manifests import recorded
 from anvil.requests import BuildRequest, OpenRequest
 from anvil.settings import index_url
 from anvil.settings.configuration import index_file
-from anvil.settings.schema import LOCK_NAME, Collection, Config
+from anvil.settings.schema import LOCK_NAME, SITE_INDEX, Collection, Config
 from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS, Changes, Progress
 from anvil.wording import closest_names
@@ -375,8 +375,10 @@ class OpenedIndex:
             raise SourceError(f"There is no folder {folder} any more. Put it back, or open another.")
 
     def may_build(self, error: ArtifactError) -> bool:
-        """Whether an index may be built because of ``error``: never in place of a file that the user named."""
-        if self.source is None or self.location.origin is not None:
+        """Whether an index may be built because of ``error``: never in place of a file that the user named, and for a
+        site only from its pages."""
+        is_of_site = self.location.path.as_posix().endswith(f"/{SITE_INDEX}")
+        if self.source is None or self.location.origin is not None or (is_of_site and self.site_folder is None):
             return False
         return isinstance(error, ArtifactMissing) or not self.config.index
 

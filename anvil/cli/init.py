@@ -168,7 +168,7 @@ def _put_into_git(index: Path, root: Path, is_committed: bool) -> None:
         add = installation.line(["git", "add", output.relative(index.parent if ignore_file else index)])
         output.say(f"Next: {build}{add}, then anvil git install.")
     else:
-        output.say(f"Next: {build}anvil search.")
+        output.say(f"Next: {build}anvil search 'YOUR QUESTION'.")
 
 
 def _ask_to_commit() -> bool:

@@ -194,8 +194,8 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 
 BUILT_WITH_SITE = (
-    "This index is built with its site: build both again where that is done, with 'mkdocs build' or, after another "
-    "generator, 'anvil build --site', and take the index from there."
+    "It is built with its site: build both again, with 'mkdocs build', or after another generator with "
+    "'anvil build --site FOLDER'."
 )
 """The advice for a stale index that ``anvil build`` cannot update."""
 

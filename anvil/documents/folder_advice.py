@@ -39,10 +39,14 @@ def no_folder(folder: Path, shown: str = "", named: str = "--docs") -> str:
 
 
 def folder_advice(folder: Path, named: str = "--docs") -> str:
-    """Advice in place of a documentation folder that is missing or has no page: the folders beside it and the folder
-    above it, if they have Markdown."""
+    """Advice in place of a documentation folder that is missing or has no page: the folders beside it, those with most
+    pages first, and the folder above it, if they have Markdown."""
     parent = next((above for above in folder.absolute().parents if above.is_dir()), Path.cwd())
-    siblings = [str(parent / name) for name in _page_counts(parent) if name != folder.name][:4]
+    names = [name for name, _ in _page_counts(parent).most_common() if name != folder.name][:4]
+    inner_folders = [parent / name / "docs" for name in names]  # as website/docs
+    siblings = [
+        str(inner if any(map(has_page_ending, _names_below(inner))) else inner.parent) for inner in inner_folders
+    ]
     clauses = [f"{listed(siblings)} {'hold' if siblings[1:] else 'holds'} Markdown"] if siblings else []
     pages = (entry.name for entry in _entries(parent) if has_page_ending(entry.name))
     names = sorted(pages, key=lambda name: (not name.lower().startswith("readme."), name))

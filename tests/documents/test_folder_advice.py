@@ -17,7 +17,9 @@ def test_the_folders_near_a_missing_one_that_hold_pages_are_named(
     monkeypatch.chdir(tmp_path)
     assert folder_advice(tmp_path / "docs") == "Name the documentation folder with --docs."
     write(tmp_path, {"manual/deep/a.md": "# A\n", "src/a.py": "", ".hidden/a.md": "# A\n", "README.md": "# R\n"})
-    named = f"--docs: {tmp_path / 'manual'} holds Markdown, and '.' has README.md."
+    write(tmp_path, {"website/src/empty.ts": "", "website/docs/a.md": "# A\n", "website/b.md": "# B\n"})
+    places = f"{tmp_path / 'website/docs'} and {tmp_path / 'manual'}"
+    named = f"--docs: {places} hold Markdown, and '.' has README.md."
     assert folder_advice(tmp_path / "docs") == f"Name the documentation folder with {named}"
     write(tmp_path, {"b.md": "# B\n", "c.md": "# C\n"})
     assert folder_advice(tmp_path / "docs").endswith("and '.' has README.md and 2 more Markdown files.")

@@ -732,13 +732,13 @@ def test_init_keeps_the_index_out_of_git_or_puts_it_in(isolated: None, docs: Pat
     run(work, "init", "-q")
     write(work, {".gitignore": "build/"})
     text = program("init", "--no-commit-index", cwd=work).stdout
-    assert text.endswith("Next: anvil build, then anvil search.\n")
+    assert text.endswith("Next: anvil build, then anvil search 'YOUR QUESTION'.\n")
     assert "Wrote anvil.toml" in text and (work / ".gitignore").read_text() == "build/\ndocs/.anvil/\n"
     program("build", "--provider", "none", cwd=work)
     run(work, "add", "-A")
     assert "docs/.anvil/index.db" not in run(work, "ls-files")
     again = program("init", "--no-commit-index", cwd=work).stdout
-    assert again.endswith("Next: anvil search.\n")
+    assert again.endswith("Next: anvil search 'YOUR QUESTION'.\n")
     assert "exists already" in again and (work / ".gitignore").read_text() == "build/\ndocs/.anvil/\n"
 
     write(work, {"anvil.toml": 'docs = "docs" # mine\n'})

@@ -215,7 +215,7 @@ def test_advice_for_a_sites_index_is_to_build_the_site(tmp_path: Path) -> None:
     write(site / "docs", {"index.md": "# Edited\n"})
     stale = program("check", "--index", "site/anvil/index.db", cwd=site, code=1).stdout
     assert "1 page differs" in stale
-    assert "with 'mkdocs build' or, after another generator, 'anvil build --site'" in stale
+    assert "with 'mkdocs build', or after another generator with 'anvil build --site FOLDER'" in stale
     pulled = program("pull", "site/anvil/index.db", "--to", "docs.db", cwd=site).stdout
     assert "1 page differs" in pulled and "mkdocs build" in pulled and "anvil build" not in pulled
     checked = program("ci", "check", "--index", "docs.db", "--summary", "summary.md", cwd=site, code=1).stdout

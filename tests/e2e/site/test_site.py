@@ -58,6 +58,8 @@ def test_pages_that_are_older_than_their_source_are_named_and_no_others(tmp_path
 
 def test_an_edited_source_answers_from_its_file(tmp_path: Path) -> None:
     site, docs = html_sites.site(tmp_path / "site"), html_sites.docs(tmp_path / "docs")
+    missing = complaint("search", "--site", site, "--docs", docs, "crane")
+    assert f"'anvil build --docs {docs} --site {site}'" in missing and not (site / "anvil").exists()
     build(site, "--docs", docs)
     assert "is fresh" in program("check", "--site", site, "--docs", docs).stdout
     (docs / "guide/install.md").write_text("# Install\n\nUse the new gangway.\n", encoding="utf-8")
