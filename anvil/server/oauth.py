@@ -118,7 +118,10 @@ class TokenGuard:
         if not token:
             return Refusal(401, "Send an access token: Authorization: Bearer TOKEN.", settings.challenge())
         try:
-            claims = await asyncio.to_thread(self._claims, token)
+            try:
+                claims = self._claims(token, may_fetch=False)  # not in a thread: all may wait for a slow provider
+            except KeysNeeded:
+                claims = await asyncio.to_thread(self._claims, token)
         except InvalidToken as error:
             return Refusal(401, f"{error} Get another one.", settings.challenge("invalid_token"))
         except AnvilError:
@@ -130,7 +133,7 @@ class TokenGuard:
             return Refusal(403, message, settings.challenge("insufficient_scope"))
         return None
 
-    def _claims(self, token: str) -> Mapping[str, Any]:
+    def _claims(self, token: str, may_fetch: bool = True) -> Mapping[str, Any]:
         """The claims of a token, verified by the provider that it names."""
         import jwt
 
@@ -141,7 +144,7 @@ class TokenGuard:
             raise InvalidToken("The token is not valid.") from None
         if provider is None:
             raise InvalidToken("The token is of another identity provider.")
-        return provider.claims(token, self._audiences)
+        return provider.claims(token, self._audiences, may_fetch)
 
 
 def bearer_token(scope: Scope) -> str:
@@ -182,6 +185,10 @@ class InvalidToken(AnvilError):
     """A token is not accepted. The message says why, and does not contain the token."""
 
 
+class KeysNeeded(AnvilError):
+    """The keys of the provider must be fetched to check a token."""
+
+
 class IdentityProvider:
     """The keys of the provider with the identifier ``issuer``. Methods may be called from any thread."""
 
@@ -192,10 +199,11 @@ class IdentityProvider:
         self._fetched_at = self._tried_at = float("-inf")
         self._failure: AnvilError | None = None
 
-    def claims(self, token: str, audiences: tuple[str, ...]) -> Mapping[str, Any]:
+    def claims(self, token: str, audiences: tuple[str, ...], may_fetch: bool = True) -> Mapping[str, Any]:
         """The claims of a token that this provider signed for one of the ``audiences`` and that has not expired.
 
-        Raises :class:`InvalidToken` for another token, and :class:`FetchError` if the keys cannot be fetched.
+        Raises :class:`InvalidToken` for another token, :class:`FetchError` if the keys cannot be fetched, and
+        :class:`KeysNeeded` if they must be and ``may_fetch`` is false.
         """
         import jwt
 
@@ -208,7 +216,7 @@ class IdentityProvider:
                 raise InvalidToken("The token has an extension that is not known here.")
             claims: Mapping[str, Any] = jwt.decode(
                 token,
-                self._key(header.get("kid")),
+                self._key(header.get("kid"), may_fetch),
                 algorithms=[header["alg"]],
                 audience=audiences,
                 issuer=self.issuer,
@@ -225,7 +233,7 @@ class IdentityProvider:
         except Exception:  # tokens are hostile, and the parsers raise many types, such as RecursionError
             raise InvalidToken("The token is not valid.") from None
 
-    def _key(self, key_id: Any) -> Any:
+    def _key(self, key_id: Any, may_fetch: bool) -> Any:
         """The key with an id. Keys are fetched if it is not there or too old. Raises :class:`InvalidToken`."""
         key = self._cached_key(key_id)
         is_fresh = time.monotonic() - self._fetched_at <= KEYS_TTL_S
@@ -233,6 +241,8 @@ class IdentityProvider:
         # they do not wait for a provider that hangs, or for a token with an invented key id.
         if key is not None and (is_fresh or self._lock.locked()):
             return key
+        if not may_fetch:
+            raise KeysNeeded
         with self._lock:
             self._refresh(key_id)
         key = self._cached_key(key_id)
