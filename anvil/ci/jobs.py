@@ -246,9 +246,8 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     if options.comment:
         pull_request_comment.update(section if likely else "", runner)
     headline = summary.impact_headline(likely, report)
-    runner.line(
-        f"{headline} ({counted(report.files, 'changed file')} of code)." if report.files else "No code changed."
-    )
+    files = f"({counted(report.files, 'changed file')} of code)"
+    runner.line(f"{headline} {files}." if report.files else f"No code changed in {diff.name}.")
     return not (likely and options.fail_impact), values
 
 
