@@ -106,15 +106,19 @@ def command(
             from anvil.index_file.publish import write_manifest
 
             write_manifest(opened.index_path)
-        next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
-        unstaged = agents.unstaged(opened) if in_git is not None and opened.folder is not None else None
+        steps = []
+        if in_git is not None and not in_git.is_staged():
+            steps.append(f"It is not in the commit yet. {in_git.adding()}")
+        if in_git is not None and opened.folder is not None and (add := agents.unstaged(opened)) is not None:
+            steps.append(f"The pointer for agents is not in the commit yet. Run: {add}")
         skipped = [f"skipped {item.path}: {item.reason}" for item in report.skipped]
         if is_site and not verbose:
             skipped = registry.part("pages left out of a site")(report.skipped)
-        skill_files = _publish_skill(opened) if skill else ()
+        skill_lines = [f"The skill for agents is in {_publish_skill(opened)}."] if skill else []
         left_out = () if is_site and quiet else tuple(skipped)
-        notes, lines = publish_site_files(opened) if is_site else ((), [])
-        return Built(report, next_step, tuple(updated), unstaged, (*left_out, *notes), skill_files, lines)
+        notes, site_lines = publish_site_files(opened) if is_site else ((), [])
+        pointer_lines = [f"The pointer for agents was updated in {', '.join(updated)}."] if updated else []
+        return Built(report, (*left_out, *notes), (*pointer_lines, *skill_lines, *site_lines), steps)
 
     flags = {"site.markdown": markdown, "site.link_markdown": link_markdown, "site.search_page": search_page}
     keys = {key: True for key, is_set in flags.items() if is_set}
@@ -133,31 +137,26 @@ class Built(NamedTuple):
     """The result of a build of one index."""
 
     report: BuildReport
-    next_step: str | None
-    """How to stage the index, if ``--tracked`` asks for it and it is not staged."""
-    pointer_files: tuple[str, ...]
-    """The files in which the pointer for agents was updated."""
-    unstaged: str | None
-    """The command that stages these files."""
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str]
     """Messages, such as on files that are left out."""
-    skill_files: tuple[str, ...] = ()
-    """The files of the skill that was published."""
-    site_lines: Sequence[str] = ()
-    """A line for each kind of further files that the site got."""
+    lines: Sequence[str]
+    """Lines on further files that were written."""
+    steps: Sequence[str]
+    """How to stage the index and the pointers for agents, if ``--tracked`` asks for it and they are not staged."""
 
     @property
     def code(self) -> int:
-        return ERROR if self.report.nothing_embedded else NO if self.next_step or self.unstaged else OK
+        return ERROR if self.report.nothing_embedded else NO if self.steps else OK
 
 
-def _publish_skill(opened: Anvil) -> tuple[str, ...]:
-    """Publish the skill in the folder of the site, and return its files. Raises :class:`ConfigError` without a site."""
+def _publish_skill(opened: Anvil) -> str:
+    """Publish the skill in the folder of the site, and return its files, separated by commas. Raises
+    :class:`ConfigError` without a site."""
     folder = opened.config.site.folder
     if folder is None:
         raise ConfigError("--skill publishes a skill with a site. Name the folder of the built site with --site.")
     site = opened.base / folder
-    return tuple(output.relative(site / path) for path in opened.publish_skill(site))
+    return ", ".join(output.relative(site / path) for path in opened.publish_skill(site))
 
 
 def _ensure_whole_site(site: SiteOptions, request: BuildRequest, *, is_site: bool, is_option: bool) -> None:
@@ -184,17 +183,8 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.warn(f"{before}{report.nothing_embedded_because}")
     if quiet:
         return
-    output.say(f"{before}{summary(report)}")
-    if built.next_step:
-        output.say(f"It is not in the commit yet. {built.next_step}")
-    if built.pointer_files:
-        output.say(f"The pointer for agents was updated in {', '.join(built.pointer_files)}.")
-    if built.skill_files:
-        output.say(f"The skill for agents is in {', '.join(built.skill_files)}.")
-    for line in built.site_lines:
+    for line in (summary(report), *built.lines, *built.steps):
         output.say(f"{before}{line}")
-    if built.unstaged:
-        output.say(f"The pointer for agents is not in the commit yet. Run: {built.unstaged}")
 
 
 def summary(report: BuildReport) -> str:

@@ -19,7 +19,6 @@ from anvil.values import Changes, labelled
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.agents.agent_files import StaleFiles
     from anvil.api import Anvil
     from anvil.status import CollectionStatus, EmbeddingStatus, StaleCounts, Status
 
@@ -51,25 +50,21 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
             changes = opened.check(source if staged or ref is not None else None, file)
             if source is not None and source.problem:
                 output.warn(source.problem)
-            stale_files = None
+            stale_agents, messages = (), ()
             if source is not None and opened.folder is not None:
-                stale_files = agents.agent_files(opened).compare(source, ref, staged)
+                pointers = agents.agent_files(opened).compare(source, ref, staged)
+                docs = output.relative(opened.folder) if opened.only.label else given.docs
+                stale_agents = pointers.stale
+                messages = pointers.messages(agents.write_command(replace(given, docs=docs)))
             advice = ""
             if changes and not opened.origin:
                 if source is None and opened.config.site.folder is not None:
-                    advice = _site_advice(opened, given, changes)
+                    advice = f" {_site_advice(opened, given, changes)}"
                 else:
                     build = _build_command(opened, given, staged, ref, tracked)
-                    advice = options.update_advice(file or opened.index_path, build)
-            return Checked(
-                changes,
-                source.name if source is not None else "site" if opened.config.site.folder else "documents",
-                opened.origin or str(opened.index_path),
-                opened.origin or output.relative(opened.index_path),
-                advice,
-                stale_files,
-                None if opened.folder is None else output.relative(opened.folder),
-            )
+                    advice = f" {options.update_advice(file or opened.index_path, build)}"
+            name = source.name if source is not None else "site" if opened.config.site.folder else "documents"
+            return Checked(changes, name, opened.origin or str(opened.index_path), advice, stale_agents, messages)
 
     given = replace(given, docs_in_git=staged or ref is not None)
     outcomes = list(options.for_each_own(check, given))
@@ -79,12 +74,8 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
         if not isinstance(checked, Checked):
             continue
         if not as_json and not quiet:
-            before = f"{label}: " if label else ""
-            advice = f" {checked.advice}" if checked.advice else ""
-            if label and checked.advice.startswith("Run: "):
-                advice += f" --collection {label}"
-            output.say(_render(checked.changes, checked.source, before + checked.shown, advice))
-        for line in checked.messages(given, several=label is not None):
+            output.say(_render(checked, f"{label}: " if label else ""))
+        for line in checked.messages:
             output.warn(line)
     return max(checked.code if isinstance(checked, Checked) else ERROR for _, checked in outcomes)
 
@@ -97,25 +88,17 @@ class Checked(NamedTuple):
     """The name of the documents, such as ``working tree``."""
     location: str
     """The path of the index file, or the address of a published one."""
-    shown: str
-    """The same for people: a path is relative to the working folder."""
     advice: str
-    """How to update the index; empty if there is nothing to do."""
-    agents: StaleFiles | None
-    """The comparison of the pointer of 'anvil agents'; None if it is not compared."""
-    folder: str | None
-    """The folder of the documents."""
+    """How to update the index, after a space; empty if there is nothing to do."""
+    stale_agents: tuple[str, ...]
+    """The files whose pointer of 'anvil agents' is out of date."""
+    messages: tuple[str, ...]
+    """Messages about these files, and about files that cannot be compared."""
 
     @property
     def code(self) -> int:
         """The exit code, for whether the index or the pointer for agents is stale."""
-        return NO if self.changes or self.agents else OK
-
-    def messages(self, given: OpenRequest, several: bool) -> tuple[str, ...]:
-        """Messages about stale files of 'anvil agents'. ``several``: whether their command has to name the folder."""
-        agents = registry.part("agent files")
-        command = agents.write_command(replace(given, docs=self.folder) if several else given)
-        return self.agents.messages(command) if self.agents else ()
+        return NO if self.changes or self.messages else OK
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -125,7 +108,7 @@ class Checked(NamedTuple):
             "changed": self.changes.changed,
             "added": self.changes.added,
             "removed": self.changes.removed,
-            "agents": self.agents.stale if self.agents else (),
+            "agents": self.stale_agents,
         }
 
 
@@ -138,7 +121,8 @@ def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
         pages, of_site = list(reader.documents()), reader.excluded_hashes() is not None
     # Only the MkDocs plugin knows the place of a page in the navigation, so this index is not one that it built.
     if not (of_site and any(page.nav_path is not None for page in pages)):
-        build = options.build_command(given, **{"site": given.site, "site-url": given.site_url})
+        label = opened.only.label or None
+        build = options.build_command(given, **{"site": given.site, "site-url": given.site_url, "collection": label})
         # If --site-url was given to the build and not to this command, the addresses of all pages differ.
         all_differ = not opened.config.site.url and len(changes.changed) == len(pages)
         hint = " If it was built with --site-url, give that to check, too." if all_differ else ""
@@ -155,7 +139,8 @@ def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
 def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | None, tracked: bool) -> str:
     from anvil.system import installation
 
-    build = options.build_command(given, *(["--staged"] if staged else []), ref=ref)
+    words = ["--staged"] if staged else []
+    build = options.build_command(given, *words, ref=ref, collection=opened.only.label or None)
     if not (tracked and staged):
         return build
     in_git = options.tracked_index(opened)
@@ -169,14 +154,15 @@ def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | N
     return f"{pages} && {build} && {add}. Then commit without naming files: git commit"
 
 
-def _render(changes: Changes, source: str, index: str, advice: str) -> str:
-    """The changed pages of an index, and a sentence on whether it is fresh."""
+def _render(checked: Checked, before: str) -> str:
+    """The changed pages of an index, and a sentence on whether it is fresh, with its name ``before`` it."""
+    changes, index = checked.changes, output.with_relative_paths(before + checked.location)
     if not changes:
-        return f"{index} is fresh: no page differs from the {source}."
+        return f"{index} is fresh: no page differs from the {checked.source}."
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
     differ = counted(len(changes), "page", "differ")
-    return "\n".join([*lines, f"{index} is stale: {differ} from the {source}.{advice}"])
+    return "\n".join([*lines, f"{index} is stale: {differ} from the {checked.source}.{checked.advice}"])
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")

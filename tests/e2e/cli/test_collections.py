@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import write
 from tests.support.collections_of_pages import BREAD, KITCHEN, project_with
 from tests.support.in_process import complaint, printed, program
+from tests.support.repositories import run
 
 CONFIG = """
 embedding.provider = "none"
@@ -86,6 +87,16 @@ def test_build_and_check_take_all_folders(project: Path) -> None:
     assert "1 changed" in said("build", "--collection", "handbook")
     assert [each["fresh"] for each in printed("check", "--json")["collections"]] == [True, True]
     assert "There are no documents to index." in complaint("build", "--collection", "bakery")
+
+
+def test_the_command_for_a_tracked_index_names_its_collection(project: Path) -> None:
+    said("build")
+    run(project, "init", "-q")
+    run(project, "add", "-f", ".")
+    write(project / "kitchen", {"bread.md": BREAD + "\nMore.\n"})
+    run(project, "add", "kitchen")
+    stale = program("check", "--staged", "--tracked", code=1).stdout
+    assert "Run: anvil build --staged --collection handbook && git add kitchen/.anvil/index.db\n" in stale
 
 
 def test_a_collection_whose_folder_is_missing_keeps_no_other_from_its_work(project: Path) -> None:
