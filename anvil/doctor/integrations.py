@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import pairwise
@@ -185,9 +185,6 @@ ZENSICAL_CONFIG = "zensical.toml"
 MAX_BUILD_FILE_BYTES = 200_000
 """Larger files are not searched for the commands of a build."""
 _BUILD_FILES = (
-    "requirements*.txt",
-    "requirements/*.txt",
-    "docs/requirements*.txt",
     "pyproject.toml",
     "tox.ini",
     "noxfile.py",
@@ -201,10 +198,8 @@ _BUILD_FILES = (
     ".github/workflows/*.yml",
     ".github/workflows/*.yaml",
 )
-"""Files that may name the program that builds a site."""
-_ZENSICAL = re.compile(r"(?<![\w./-])zensical(?![\w/-])")
+"""Files that may have the command that builds a site."""
 _ZENSICAL_RUN = re.compile(r"(?<![\w./-])zensical\s+(?:build|serve)\b")
-_MKDOCS_RUN = re.compile(r"(?<![\w./-])(?:mkdocs\s+(?:build|gh-deploy)|mike\s+deploy)\b")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _SITE_BUILD = re.compile(r"\banvil(?:-docs)?\b.*\s--site\b|anvil-docs/anvil@[\s\S]*?\n\s+site:")
 
@@ -229,8 +224,8 @@ class UnrunPlugin(NamedTuple):
 def unrun_plugin(docs: Path) -> UnrunPlugin | None:
     """The MkDocs plugin of the project of a documentation folder, if it does not run.
 
-    None without the plugin, and without evidence that Zensical builds the site. None also if MkDocs builds it, too, or
-    if a build of the index after the site is configured.
+    None without the plugin, without evidence that Zensical builds the site, and if a build of the index after the site
+    is configured.
     """
     file = _mkdocs_config(docs)
     try:
@@ -241,9 +236,11 @@ def unrun_plugin(docs: Path) -> UnrunPlugin | None:
         return None
     folder = file.parent
     texts = dict(_build_files(folder))
-    evidence = None if any(map(_SITE_BUILD.search, texts.values())) else _evidence(folder, texts)
-    if evidence is None:
+    running_file = next((path for path, text in texts.items() if _ZENSICAL_RUN.search(text)), None)
+    has_config = (folder / ZENSICAL_CONFIG).is_file()
+    if any(map(_SITE_BUILD.search, texts.values())) or not (has_config or running_file):
         return None
+    evidence = f"there is {ZENSICAL_CONFIG}" if has_config else f"{running_file} runs it"
     site = str(config.get("site_dir") or "site")
     sources = os.path.relpath(docs, folder).replace(os.sep, "/")
     command = f"zensical build && anvil build --site {site} --docs {sources}"
@@ -281,17 +278,3 @@ def _build_files(folder: Path) -> Iterator[tuple[str, str]]:
                     continue
                 lines = (_COMMENT.sub("", line) for line in text.splitlines())
                 yield file.relative_to(base).as_posix(), "\n".join(lines)
-
-
-def _evidence(folder: Path, texts: Mapping[str, str]) -> str | None:
-    """The evidence that Zensical builds the site of a folder, as a phrase; None without any."""
-    if (folder / ZENSICAL_CONFIG).is_file():
-        return f"there is {ZENSICAL_CONFIG}"
-    if any(map(_MKDOCS_RUN.search, texts.values())) and not any(map(_ZENSICAL_RUN.search, texts.values())):
-        return None  # a requirement alone may be there to try Zensical, or for tests
-    naming_file = next((path for path, text in texts.items() if _ZENSICAL.search(text)), None)
-    if naming_file is not None:
-        return f"{naming_file} names it"
-    if find_spec("zensical") is not None and find_spec("mkdocs") is None:
-        return "it is installed here, and MkDocs is not"
-    return None

@@ -27,16 +27,14 @@ NO_VECTORS = '[embedding]\nprovider = "none"\n'
     ("file", "text", "evidence"),
     [
         ("zensical.toml", "[project]\n", "there is zensical.toml"),
-        ("requirements.txt", "zensical==0.1.2\n", "requirements.txt names it"),
-        ("docs/requirements.txt", "zensical\n", "docs/requirements.txt names it"),
-        ("pyproject.toml", '[dependency-groups]\ndocs = ["zensical>=0.1"]\n', "pyproject.toml names it"),
+        ("pyproject.toml", '[tool.poe.tasks]\nsite = "zensical serve"\n', "pyproject.toml runs it"),
         (
             ".github/workflows/docs.yml",
             "steps:\n  - run: zensical build --clean\n",
-            ".github/workflows/docs.yml names it",
+            ".github/workflows/docs.yml runs it",
         ),
-        (".readthedocs.yaml", "build:\n  commands: [zensical build]\n", ".readthedocs.yaml names it"),
-        ("Makefile", "old:\n\tmkdocs build\nsite:\n\tzensical build\n", "Makefile names it"),
+        (".readthedocs.yaml", "build:\n  commands: [zensical build]\n", ".readthedocs.yaml runs it"),
+        ("Makefile", "old:\n\tmkdocs build\nsite:\n\tzensical build\n", "Makefile runs it"),
     ],
 )
 def test_what_shows_that_zensical_builds_the_site(project: Path, file: str, text: str, evidence: str) -> None:
@@ -50,8 +48,8 @@ def test_what_shows_that_zensical_builds_the_site(project: Path, file: str, text
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("requirements.txt", "# zensical may replace it\nmkdocs<2\n"),
-        ("requirements.txt", "zensical-theme-switch\n"),
+        ("pyproject.toml", 'docs = ["zensical"]\n'),
+        ("Makefile", "# zensical build\nsite:\n\tmkdocs build\n"),
         ("mkdocs.yml", "site_name: x\nplugins: [search]\n"),
         ("mkdocs.yml", "plugins: [\n"),
         (".github/workflows/docs.yml", "- run: zensical build && anvil build --site site\n"),
@@ -61,8 +59,8 @@ def test_what_shows_that_zensical_builds_the_site(project: Path, file: str, text
     ],
 )
 def test_what_does_not(project: Path, file: str, text: str) -> None:
-    if file != "requirements.txt":
-        write(project, {"requirements.txt": "zensical\n"})
+    if file == "mkdocs.yml":
+        write(project, {"zensical.toml": "[project]\n"})
     write(project, {file: text})
     assert integrations.unrun_plugin(project / "docs") is None
 
@@ -78,14 +76,6 @@ def test_a_project_inside_a_repository(project: Path) -> None:
     assert unrun is not None and unrun.command == "zensical build && anvil build --site out --docs pages"
     (project / "mkdocs.yml").unlink()
     assert integrations.unrun_plugin(project / "docs") is None  # the search ends at the repository's root
-
-
-def test_an_environment_with_zensical_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integrations, "find_spec", lambda name: object() if name == "zensical" else None)
-    unrun = integrations.unrun_plugin(project / "docs")
-    assert unrun is not None and unrun.evidence == "it is installed here, and MkDocs is not"
-    monkeypatch.setattr(integrations, "find_spec", lambda name: object())
-    assert integrations.unrun_plugin(project / "docs") is None
 
 
 def test_build_and_check_warn(project: Path) -> None:

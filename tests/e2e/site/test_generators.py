@@ -155,7 +155,7 @@ def test_zensical_does_not_run_the_plugin_and_anvil_says_it(tmp_path: Path) -> N
     root = generators.copied(tmp_path, "mkdocs")
     config = (root / "mkdocs.yml").read_text("utf-8").replace("name: mkdocs", "name: material")
     (root / "mkdocs.yml").write_text(config, "utf-8")
-    (root / "requirements.txt").write_text("zensical\n", encoding="utf-8")
+    (root / "Makefile").write_text("site:\n\tzensical build\n", encoding="utf-8")
     with (root / "mkdocs.yml").open("a", encoding="utf-8") as file:
         file.write("  - anvil:\n      embedding: {provider: none}\n")
     unrun = integrations.unrun_plugin(root / "docs")
