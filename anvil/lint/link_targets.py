@@ -208,7 +208,8 @@ class Site:
     def _as_page_file(self, file: str, fragment: str) -> LinkTarget | None:
         """The page whose path without ending is ``file``, or the index page of the folder ``file``."""
         if file not in self._page_files:
-            candidates = (self._at(posixpath.normpath(name), "") for name in _page_names(file))
+            has_index = self.files.kind(posixpath.normpath(file.removesuffix(".html"))) == "folder"
+            candidates = (self._at(posixpath.normpath(name), "") for name in _page_names(file, has_index))
             self._page_files[file] = next((target for target in candidates if target is not None), None)
         target = self._page_files[file]
         return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
@@ -331,7 +332,8 @@ class Site:
         if not name:
             return LinkTarget("page", page.path, fragment)
         # Logseq's page "a/b" is in the file "a___b.md".
-        for spelling in (name, name.replace(" ", "-"), name.replace(" ", "_"), name.replace("/", "___")):
+        spellings = name, name.replace(" ", "-"), name.replace(" ", "_"), name.replace("/", "___")
+        for spelling in dict.fromkeys(spellings):
             for start in (posixpath.dirname(page.path), ""):
                 file = posixpath.normpath(join(self.files.docs, join(start, spelling.lstrip("/"))))
                 if target := self._at(file, fragment) or self._as_page_file(file, fragment):
@@ -350,10 +352,11 @@ def is_inside(target: str) -> bool:
     return 0 < len(target) <= MAX_TARGET_CHARS and not _SCHEME.match(target)
 
 
-def _page_names(file: str) -> Iterator[str]:
-    """The paths that the file of a page may have if its path without ending is ``file``."""
+def _page_names(file: str, has_index: bool = True) -> Iterator[str]:
+    """The paths that the file of a page may have if its path without ending is ``file``. ``has_index``: it may be a
+    folder with an index page."""
     stem = file.removesuffix(".html").rstrip("/")
-    return (f"{stem}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES))
+    return (f"{stem}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES * has_index))
 
 
 def _inside(file: str, folder: str) -> str | None:

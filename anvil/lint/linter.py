@@ -121,8 +121,8 @@ def lint(
     pages, unread = _pages(source, scan.entries, fresh, reader, progress)
     skipped = [*scan.skipped, *unread]
     site = Site(pages, generator_settings.site_rules(files, config.site, pages), files)
-    if config.site.rule != "github" and site.rules.generator == "github" and _is_wiki(site):
-        site = Site(pages, generator_settings.wiki(site.rules), files)
+    if config.site.rule != "github" and site.rules.generator == "github":
+        site = _as_wiki(site)
     notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
@@ -189,12 +189,12 @@ def _report(documentation: Documentation, names: Sequence[str] | None, notes: Se
     )
 
 
-def _is_wiki(site: Site) -> bool:
-    """Whether ``[[Page]]`` is a link, since most of these in the pages name a page."""
+def _as_wiki(site: Site) -> Site:
+    """The site as a wiki, in which ``[[Page]]`` is a link, if most of these in the pages name a page; else the same."""
     wiki = Site(site.pages, generator_settings.wiki(site.rules), site.files)
     links = ((page, link) for page in site.pages.values() for link in page.references.links if link.kind == "wiki")
     is_page = [wiki.resolve(page, link).kind == "page" for page, link in links]
-    return len(is_page) >= MIN_WIKI_LINKS and 2 * sum(is_page) > len(is_page)
+    return wiki if len(is_page) >= MIN_WIKI_LINKS and 2 * sum(is_page) > len(is_page) else site
 
 
 def _pages(
