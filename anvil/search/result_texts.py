@@ -286,6 +286,22 @@ def _shortened(
     return shortened
 
 
+def definitions_first(
+    results: Sequence[RankedChunk], query: str, texts: Mapping[int, SearchedText]
+) -> Sequence[RankedChunk]:
+    """The results of a query that is one name, such as ``READ_HISTORY``, first those that define it: with a heading, a
+    row of a table or an item of a list that begins with it. A page with this title stays before them. ``texts``: those
+    of all rows."""
+    name = lexicon.single_name(query)
+    if not name or not results or lexicon.bare(texts[results[0].row].title) == lexicon.bare(name):
+        return results
+    defines = re.compile(rf"^[ \t]*(?:\||[-*+]|#+)[ \t]*[`*\[\\]*{re.escape(name)}(?![.-]?\w)", re.M | re.I).search
+    defined = {result.row for result in results if defines(texts[result.row].content)}
+    best = max(result.score for result in results)
+    first = [result._replace(score=best) for result in results if result.row in defined]
+    return first + [result for result in results if result.row not in defined]
+
+
 def without_bare_sections(results: Sequence[RankedChunk], texts: Mapping[int, SearchedText]) -> list[RankedChunk]:
     """The results, where a section that says nothing by itself is replaced by another one of its page.
 

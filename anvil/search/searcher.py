@@ -292,7 +292,9 @@ class Searcher:
                 results = again if is_found else results
             return results, is_found
         if mode == "hybrid":  # not in the mode "keyword": the search page, which must rank alike, has no texts
-            results = result_texts.without_bare_sections(results, self._texts_of(results))
+            texts = self._texts_of(results)
+            in_order = result_texts.definitions_first(results, query, texts)
+            results = result_texts.without_bare_sections(in_order, texts)
         return results, False
 
     def _without_variants(
@@ -451,7 +453,7 @@ def _read_again(
     """
     best = [result for result in results if candidates[result.number].vector is not None][: ranking.MAX_READ]
     scorer = searchers[best[0].number].provider.passages if best else None
-    is_asked = request.read_passages and request.mode == "hybrid" and lexicon.qualified_name(request.query) is None
+    is_asked = request.read_passages and request.mode == "hybrid" and not lexicon.single_name(request.query)
     if scorer is None or not is_asked:
         return results, None
     passages = [searchers[r.number].passage(r.ranked.row, candidates[r.number].vector) for r in best]

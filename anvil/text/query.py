@@ -213,6 +213,13 @@ def qualified_name(text: str) -> str | None:
     return match[1] if match else None
 
 
+def single_name(text: str) -> str:
+    """The name in a query that is only one name, such as ``READ_HISTORY``, ``maxSize`` or ``a.b()``; "" for others."""
+    name = text.strip(f"{AROUND} ")
+    is_name = name.isascii() and len(name.split()) == 1 and (1 < len(words(name)) <= 8 or compound_parts(name))
+    return name if is_name else ""
+
+
 def _add_word(query: Query, stop_words: Query, word: str, stem: Stem, weight: float) -> None:
     """Add a word, its parts and its plain form. A stop word is added to ``stop_words``."""
     # Half-width forms and ligatures are only ways to type a word. Greek accents belong to its spelling, so the word is

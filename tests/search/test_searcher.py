@@ -1047,6 +1047,21 @@ def test_front_matter_finds_the_first_part_of_its_page(opened: Opener, local: Em
         assert "ebrafish" not in found.hits[0].content
 
 
+@pytest.mark.parametrize("query", ["READ_HISTORY", "`READ_HISTORY`", "read_history?"])
+@pytest.mark.parametrize(
+    "line", ["| `READ_HISTORY` | x |", "- **READ_HISTORY**: x", "#### READ_HISTORY", "|READ_HISTORY|x|"]
+)
+def test_the_section_that_defines_a_name_goes_before_those_that_use_it(
+    opened: Opener, local: EmbeddingProvider, query: str, line: str
+) -> None:
+    uses = "# History\n\nREAD_HISTORY, READ_HISTORY and READ_HISTORY_LATER.\n\n| READ_HISTORY_LATER | READ_HISTORY |\n"
+    rows = "\n".join(f"| `OTHER_{number}` | Some text of another row. |" for number in range(30))
+    pages = {"a.md": uses, "b.md": f"# Flags\n\n{rows}\n\n{line}\n"}
+    assert ask(opened(pages, local), query, mode="hybrid").hits[0].metadata.file_path == "b.md"
+    titled = {**pages, "c.md": "# Read history\n\nMuch text of a page.\n"}
+    assert ask(opened(titled, local), query, mode="hybrid").hits[0].metadata.file_path == "c.md"
+
+
 def test_words_of_a_path_that_the_text_lacks_find_the_first_part_of_the_page(
     opened: Opener, local: EmbeddingProvider
 ) -> None:
