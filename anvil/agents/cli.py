@@ -40,7 +40,8 @@ def command(
     if only_check + remove + only_print + skill > 1:
         raise click.UsageError("--skill, --check, --remove and --print cannot be combined. Give one of them.")
     with options.open_index(given) as opened:
-        files, source = agent_files(opened), documents(opened)
+        files, source = agent_files(opened), opened.tree
+        assert source is not None
         documentation = None if remove or only_check else files.pointer(source)
         if documentation is not None and not documentation.pages:
             raise SourceError("There are no pages in the documentation folder. Name another one with --docs.")
@@ -60,20 +61,12 @@ def command(
 def agent_files(opened: Anvil) -> AgentFiles:
     """The agents' files around the documentation. Raises :class:`SourceError` without documents."""
     from anvil.agents.agent_files import AgentFiles
-
-    documents(opened)
-    files = AgentFiles.around(opened)
-    assert files is not None
-    return files
-
-
-def documents(opened: Anvil) -> DocumentSource:
-    """The documents in the folder. Raises :class:`SourceError` if there are none."""
     from anvil.errors import SourceError
 
-    if opened.tree is None:
+    files = AgentFiles.around(opened)
+    if files is None:
         raise SourceError("There are no documents to point to. Name the documentation folder with --docs.")
-    return opened.tree
+    return files
 
 
 def update(opened: Anvil, source: DocumentSource) -> tuple[str, ...]:

@@ -257,7 +257,7 @@ def index_in_git(project: ExaminedProject) -> Iterator[Finding]:
         ignored = tracked.ignored
     except (GitError, SourceError):  # the examination "git" reports it, or there is no repository
         return
-    add = installation.line(["git", "add", relative(project.index)])
+    add = installation.line(["git", "add", relative(tracked.index)])
     if entry is None:
         if ignored:
             yield Finding("ok", "Git leaves it out: each machine builds its own.")
