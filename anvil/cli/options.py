@@ -15,6 +15,7 @@ from anvil import registry
 from anvil.cli import output
 from anvil.errors import AnvilError, ConfigError
 from anvil.requests import MAX_RESULTS, OpenRequest
+from anvil.settings import index_url
 from anvil.settings.schema import PROVIDERS_HELP, SITE_INDEX
 from anvil.values import Progress, silent
 from anvil.wording import bytes_of
@@ -67,8 +68,16 @@ def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
 def option_words(request: Any, *names: str, **more: str | None) -> list[str]:
     """The options with these ``names`` of ``request``, and those in ``more``, as words of a command line. Options that
     were not given are left out."""
-    values = {name: getattr(request, name) for name in names} | more
+    values = _option_values(request, *names) | more
     return [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]
+
+
+def _option_values(request: Any, *names: str) -> dict[str, str]:
+    """Name -> value of the given options. Commands are printed with them, so an address gets no password."""
+    values: dict[str, str] = {name: value for name in names if (value := getattr(request, name)) is not None}
+    if "://" in values.get("index", ""):
+        values["index"] = index_url.spelled_without_secrets(values["index"])
+    return values
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -154,10 +163,10 @@ def collected(kind: type[Any], argument: str) -> Callable[[F], F]:
                     if values[name] is not None:
                         raise click.UsageError(problem)
                     values[name] = value
-            if issubclass(kind, OpenRequest):
-                of_project = ("docs", "index", "config", "provider", "site")
-                output.project_options.update((name, value) for name in of_project if (value := values.get(name)))
-            return function(**arguments, **{argument: kind(**values)})
+            request = kind(**values)
+            if isinstance(request, OpenRequest):
+                output.project_options |= _option_values(request, "docs", "index", "config", "provider", "site")
+            return function(**arguments, **{argument: request})
 
         return command  # type: ignore[return-value]
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from anvil.cli import options, output
+from anvil.requests import OpenRequest
 from tests.conftest import write
 from tests.support.in_process import program
 
@@ -54,3 +56,17 @@ def test_the_pages_that_are_named_are_those_of_these_documents(project: Path) ->
 def test_a_command_that_takes_fewer_options_gets_no_others(project: Path) -> None:
     words = advice("list", "--docs", "notes", "--provider", "none", "nowhere", project=project)
     assert words == ["list", "--docs", "notes"]
+
+
+def test_no_command_has_the_password_of_an_address(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "project_options", {})
+
+    @options.given(options.docs, options.index)
+    def command(given: OpenRequest) -> None:
+        output.warn(f"Run 'anvil list'. To build: {options.build_command(given)}")
+
+    command(docs=None, index="https://me:hunter2@docs.example.com/x.db")
+    told = capsys.readouterr().err
+    assert told.count("--index https://NAME:PASSWORD@docs.example.com/x.db") == 2 and "hunter2" not in told
