@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,10 +64,10 @@ def test_no_command_has_the_password_of_an_address(
 ) -> None:
     monkeypatch.setattr(output, "project_options", {})
 
-    @options.given(options.docs, options.index)
     def command(given: OpenRequest) -> None:
         output.warn(f"Run 'anvil list'. To build: {options.build_command(given)}")
 
-    command(docs=None, index="https://me:hunter2@docs.example.com/x.db")
+    called: Any = options.given(options.docs, options.index)(command)
+    called(docs=None, index="https://me:hunter2@docs.example.com/x.db")
     told = capsys.readouterr().err
     assert told.count("--index https://NAME:PASSWORD@docs.example.com/x.db") == 2 and "hunter2" not in told
