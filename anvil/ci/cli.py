@@ -100,13 +100,15 @@ def command(mode: str, summary: str | None, as_json: bool, **given: Any) -> int:
 
     option_values: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
     ci_options = jobs.CiOptions(**option_values)
+    options.repeat_in_messages(ci_options)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     runner = runners.runner(os.environ, say, summary or None)
     try:
         is_good, values = jobs.MODES[mode](ci_options, runner)
     except AnvilError as error:
-        runner.annotate("error", str(error))
-        runner.summarize(failure(str(error)))
+        message = output.in_commands(str(error))
+        runner.annotate("error", message)
+        runner.summarize(failure(message))
         return ERROR
     runner.output(values)
     if as_json:

@@ -80,6 +80,11 @@ def _option_values(request: Any, *names: str) -> dict[str, str]:
     return values
 
 
+def repeat_in_messages(request: OpenRequest) -> None:
+    """Give the commands in messages the options of this call that name its documents and its index."""
+    output.project_options |= _option_values(request, "docs", "index", "config", "provider", "site")
+
+
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
     """The value of an option that may be given once. click itself takes the last of several values."""
     if len(values) > 1:
@@ -165,7 +170,7 @@ def collected(kind: type[Any], argument: str) -> Callable[[F], F]:
                     values[name] = value
             request = kind(**values)
             if isinstance(request, OpenRequest):
-                output.project_options |= _option_values(request, "docs", "index", "config", "provider", "site")
+                repeat_in_messages(request)
             return function(**arguments, **{argument: request})
 
         return command  # type: ignore[return-value]

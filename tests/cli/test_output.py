@@ -41,6 +41,8 @@ def test_a_build_that_is_advised_is_of_these_documents_and_this_index(project: P
     assert "Built my index.db: 2 pages" in built("check", *NAMED, code=1)
     write(project, {"notes/c.md": "# C\n"})
     assert "Built my index.db: 3 pages" in built("status", *NAMED, code=0)
+    (project / "my index.db").unlink()
+    assert "Built my index.db: 3 pages" in built("ci", "check", *NAMED)
     for damaged in (b"", (project / "my index.db").read_bytes()[:6000]):
         (project / "my index.db").write_bytes(damaged)
         assert "Built my index.db: 3 pages" in built("search", *NAMED, "text")
