@@ -114,7 +114,7 @@ def command(setup: Any, commit_index: bool | None, yes: bool, client: tuple[str,
     docs = setup.docs or (older.docs if older else None)
     config, base, config_file = _project(docs)
     folder = base / config.docs
-    from anvil.documents.folder_advice import larger_folder_note, no_folder
+    from anvil.documents.folder_advice import no_folder
 
     if not folder.is_dir():
         option = "the key docs" if docs is None and config_file is not None else "--docs"
@@ -134,8 +134,6 @@ def command(setup: Any, commit_index: bool | None, yes: bool, client: tuple[str,
         output.say(f"{output.relative(config_file)} exists already and is not changed.")
     else:
         _write_config(Path(docs or config.docs).as_posix(), index.relative_to(root).as_posix(), older)
-        if docs is None and (note := larger_folder_note(folder)):
-            output.warn(note)
     _put_into_git(index, root, commit_index)
 
 

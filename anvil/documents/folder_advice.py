@@ -20,8 +20,6 @@ MAX_COUNTED_ENTRIES = 500
 MAX_FOLDERS = 100
 """So many folders are compared."""
 _INSTALLED = ("node_modules", "venv")
-FEW_PAGES = 10
-"""If a folder has fewer pages, the documentation may be in another folder, with at least so many and twice as many."""
 OTHER_FORMATS = {
     ".rst": "reStructuredText",
     ".adoc": "AsciiDoc",
@@ -54,17 +52,6 @@ def folder_advice(folder: Path, named: str = "--docs") -> str:
         has = f"{names[0]} and {counted(len(names) - 1, 'more Markdown file')}" if names[1:] else names[0]
         clauses.append(f"{repr('.') if parent == Path.cwd() else parent} has {has}")
     return f"Name the documentation folder with {named}{': ' if clauses else ''}{', and '.join(clauses)}."
-
-
-def larger_folder_note(folder: Path) -> str | None:
-    """The message that a folder beside the documentation has many more pages, as ``book`` beside ``docs``; or None."""
-    counts = _page_counts(folder.parent)
-    other, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
-    own = counts[folder.name]
-    if own >= FEW_PAGES or count < max(FEW_PAGES, 2 * own):
-        return None
-    pages = counted(count, "Markdown file") if count < MAX_COUNTED_ENTRIES else "more"
-    return f"{other} has {pages}, {folder.name} has {own}. If it is the documentation, name it with --docs {other}."
 
 
 def other_formats_note(folder: Path, pages: int) -> str | None:

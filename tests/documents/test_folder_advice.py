@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from anvil.documents.folder_advice import folder_advice, larger_folder_note, other_formats_note
+from anvil.documents.folder_advice import folder_advice, other_formats_note
 from tests.conftest import write
-from tests.support.in_process import program
 
 
 def test_the_folders_near_a_missing_one_that_hold_pages_are_named(
@@ -23,19 +22,6 @@ def test_the_folders_near_a_missing_one_that_hold_pages_are_named(
     assert folder_advice(tmp_path / "docs") == f"Name the documentation folder with {named}"
     write(tmp_path, {"b.md": "# B\n", "c.md": "# C\n"})
     assert folder_advice(tmp_path / "docs").endswith("and '.' has README.md and 2 more Markdown files.")
-
-
-def test_a_folder_with_many_more_pages_is_named(tmp_path: Path) -> None:
-    write(tmp_path, {f"docs/{n}.md": "" for n in range(5)} | {f"book/src/{n // 5}/{n}.md": "" for n in range(9)})
-    assert larger_folder_note(tmp_path / "docs") is None
-    write(tmp_path, {"book/src/9.md": "", "notes/a.md": ""})
-    note = "book has 10 Markdown files, docs has 5. If it is the documentation, name it with --docs book."
-    assert larger_folder_note(tmp_path / "docs") == note
-    assert program("init", "--yes", cwd=tmp_path).stderr == f"anvil: {note}\n"
-    write(tmp_path, {f"manual/{n}.md": "" for n in range(10)})
-    assert larger_folder_note(tmp_path / "docs") == note  # of two with as many pages the first by name
-    write(tmp_path, {"docs/5.md": ""})
-    assert larger_folder_note(tmp_path / "docs") is None
 
 
 def test_other_formats_are_named_where_they_are_more_than_the_pages(tmp_path: Path) -> None:
