@@ -149,12 +149,12 @@ class Anvil(Queries, AbstractContextManager["Anvil"]):
         Raises :class:`ArtifactError` if there is no usable index, :class:`SourceError` if there are no documents.
         """
         member = self.only
+        member.ensure_open()
+        member.location.ensure_fetched(wait=True)
         documents = source or member.documents
         if documents is None:
             named = member.request.named("docs")
             raise SourceError(f"There are no documents to compare with. Name the documentation folder with {named}.")
-        member.ensure_open()
-        member.location.ensure_fetched(wait=True)
         with member.lock:
             member.ensure_open()
             if source is None and member.site_folder is None:

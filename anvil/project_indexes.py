@@ -275,10 +275,7 @@ class OpenedIndex:
     @property
     def documents(self) -> DocumentSource | None:
         """The documents that are indexed: the pages of the site, else those in :attr:`folder`."""
-        if self.site_folder is not None:
-            return self.site_pages()
-        self.location.ensure_fetched(wait=True)
-        return self._page_files
+        return self._page_files if self.site_folder is None else self.site_pages()
 
     def site_pages(self) -> SiteFolder:
         """The built site whose pages are indexed. Raises :class:`ConfigError` without one."""
@@ -391,15 +388,15 @@ class OpenedIndex:
         from anvil.index_file import publish
 
         of_site = self.site_folder is not None and request.source is None
+        source = request.source or self.documents
+        if source is None:
+            named = self.request.named("docs")
+            raise SourceError(f"There are no documents to index. Name the documentation folder with {named}.")
         if self.location.origin is not None:
             raise ConfigError(
                 f"The index comes from {self.location.origin} and is not built here. Name a file with "
                 f"{self.request.named('index')}."
             )
-        source = request.source or self.documents
-        if source is None:
-            named = self.request.named("docs")
-            raise SourceError(f"There are no documents to index. Name the documentation folder with {named}.")
         if request.executor:
             cluster = registry.part("cluster")
             workers = cluster(request.executor, uncached(self.provider), self.config.embedding)
