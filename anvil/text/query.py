@@ -216,7 +216,7 @@ def qualified_name(text: str) -> str | None:
 def single_name(text: str) -> str:
     """The name in a query that is only one name, such as ``READ_HISTORY``, ``maxSize`` or ``a.b()``; "" for others."""
     name = text.strip(f"{AROUND} ")
-    is_name = name.isascii() and len(name.split()) == 1 and (1 < len(words(name)) <= 8 or compound_parts(name))
+    is_name = name.isascii() and len(name.split()) == 1 and (len(words(name)) > 1 or compound_parts(name))
     return name if is_name else ""
 
 

@@ -216,3 +216,20 @@ def test_a_query_that_is_the_name_of_something(text: str, name: str | None) -> N
 def test_a_letter_with_thousands_of_accents_is_read() -> None:
     parsed = query.parse_query("\u03b9" + "\u0301\u0308" * 3000, lambda word: [word])
     assert 0 < len(parsed.terms) < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("READ_HISTORY", "READ_HISTORY"),
+        (" `a.b()`? ", "a.b"),
+        ("--max-size", "--max-size"),
+        ("maxSize", "maxSize"),
+        ("timeout", ""),
+        ("max size", ""),
+        ("如何使用a_b", ""),
+        ("", ""),
+    ],
+)
+def test_a_query_that_is_one_name(text: str, name: str) -> None:
+    assert query.single_name(text) == name
