@@ -264,7 +264,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
             if self.config.llms_txt or self.config.link_markdown:
                 self._write_markdown(config, documents, Path(report.index_path))
             target = Path(config.site_dir) / self.config.index_path
-            self._put(Path(report.index_path), target)
+            self._put(Path(report.index_path), target, Path(config.site_dir))
             if self.config.search_page:
                 addresses = {
                     path: page_addresses.of_file(page.file.dest_uri) for path, (page, _) in self._shown.items()
@@ -402,9 +402,10 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         for note in report.notes:
             log.warning(f"llms_txt: {note}")
 
-    def _put(self, kept: Path, target: Path) -> None:
+    def _put(self, kept: Path, target: Path, site: Path) -> None:
         """Copy the index into the site, with its manifest."""
         with safe_files.writing(target):
+            safe_files.ensure_inside_parent(target.parent, site)
             target.parent.mkdir(parents=True, exist_ok=True)
             publish.ensure_overwritable(target)
             fresh = target.with_name(target.name + ".new")

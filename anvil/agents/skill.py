@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anvil.agents.pointer_text import SiteAccess, is_index, published_pointer, served_pointer
-from anvil.errors import BuildError, ConfigError
+from anvil.errors import ConfigError
 from anvil.index_file import verify
 from anvil.index_file.reader import IndexReader
 from anvil.system import safe_files
@@ -117,8 +116,7 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
         files = skill_files(skill, before)
         for path, data in files.items():
             file = site / path
-            if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(site)):
-                raise BuildError(f"{file.parent} is a link that leads out of {site}. Remove it, and try again.")
+            safe_files.ensure_inside_parent(file.parent, site)
             file.parent.mkdir(parents=True, exist_ok=True)
             safe_files.update_file(file, data, flush=False)
     return tuple(files)

@@ -221,25 +221,19 @@ class _MessageCheck:
                     await refuse(scope, receive, send, TOO_MANY, self._options)
                     return
                 message = await receive()
-            await self._pass_on(scope, {**message, "body": bytes(body) + message.get("body", b"")}, receive, send)
-        finally:
-            self._held_bytes -= len(body)
-
-    async def _pass_on(self, scope: Scope, message: Message, receive: Receive, send: Send) -> None:
-        """Call the application, if the body in ``message`` is a message of the protocol or not complete."""
-        unread = [message]
-
-        async def receive_again() -> Message:
-            """The body that was read here, for the application; then what the client sends."""
-            return unread.pop() if unread else await receive()
-
-        try:
+            unread = [{**message, "body": bytes(body) + message.get("body", b"")}]
             if message["type"] == "http.request" and not message.get("more_body"):
-                parsed_message(message["body"])
+                parsed_message(unread[0]["body"])
+
+            async def receive_again() -> Message:
+                """The body that was read here, for the application; then what the client sends."""
+                return unread.pop() if unread else await receive()
+
+            await self._application(scope, receive_again, send)
         except ProtocolError as error:
             await JSONResponse(error.answer(error.request), 400)(scope, receive, send)
-        else:
-            await self._application(scope, receive_again, send)
+        finally:
+            self._held_bytes -= len(body)
 
 
 class _Streams:

@@ -216,12 +216,11 @@ def from_working_folder(path: str | os.PathLike[str]) -> str:
         return os.fspath(path)
 
 
-def ensure_inside_parent(folder: Path) -> None:
-    """Raise :class:`BuildError` if ``folder`` is a link that leads out of its parent folder."""
-    if not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(folder.parent)):
-        raise BuildError(
-            f"{folder} is a link that leads out of {folder.parent}. Remove it, or name another place for the index."
-        )
+def ensure_inside_parent(folder: Path, parent: Path | None = None) -> None:
+    """Raise :class:`BuildError` if ``folder`` leads out of ``parent``, by default its parent folder, by a link."""
+    parent = parent or folder.parent
+    if not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(parent)):
+        raise BuildError(f"{folder} is a link that leads out of {parent}. Remove it, or name another place.")
 
 
 def _ensure_regular(path: str | os.PathLike[str], state: os.stat_result) -> None:

@@ -606,6 +606,14 @@ def test_nothing_is_written_through_links_of_a_checkout(tmp_path: Path) -> None:
     assert "leads out" in sites.build(site) and not (tmp_path / "site-docs.db").exists()
 
 
+def test_a_folder_of_the_site_that_leads_out_of_it_gets_no_index(tmp_path: Path) -> None:
+    site = sites.make(tmp_path / "work", PAGES)
+    (tmp_path / "away").mkdir()
+    (site / "site").mkdir()
+    linked(site / "site/anvil", tmp_path / "away")
+    assert "leads out of" in sites.build(site, "--dirty") and not any((tmp_path / "away").iterdir())
+
+
 def test_questions_that_the_pages_do_not_answer_fail_a_strict_build(tmp_path: Path) -> None:
     options = {"embedding": {"provider": "none"}, "tests": "anvil-tests.toml"}
     site = sites.make(tmp_path, PAGES, "", options)
