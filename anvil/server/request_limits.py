@@ -55,7 +55,8 @@ class ConcurrencyMiddleware:
             if not refused:
                 await send(message)
 
-        if not _has_body(scope):
+        headers = dict(scope["headers"])
+        if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:  # it has no body
             self._running, counted = self._running + 1, True
         try:
             await self._application(scope, received, sent)
@@ -64,11 +65,6 @@ class ConcurrencyMiddleware:
                 raise
         finally:
             self._running -= counted
-
-
-def _has_body(scope: Scope) -> bool:
-    headers = dict(scope["headers"])
-    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
 # --- time limits of connections --------------------------------------------------------------------------------------
