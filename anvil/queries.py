@@ -220,11 +220,12 @@ class Queries:
     def grep(self, request: GrepRequest) -> GrepResult:
         """The lines that contain ``pattern``, by path and line: exact text, without ranking.
 
-        ``path``: a page, a folder or a glob. ``regex``: ``pattern`` is a regular expression of RE2, which has no
-        look-around. ``word``: only whole words match. ``context``: lines before and after each match. ``max_matches``
-        and ``max_chars`` bound the answer; ``max_chars=None``: only ``max_matches`` does, and long lines are whole.
-        ``offset``: matches to leave out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for
-        a pattern that is not valid, and :class:`NotFound` if no page is in ``path``.
+        ``path``: a page, a folder or a glob; None for all pages, each in its newest version that matches. ``regex``:
+        ``pattern`` is a regular expression of RE2, which has no look-around. ``word``: only whole words match.
+        ``context``: lines before and after each match. ``max_matches`` and ``max_chars`` bound the answer;
+        ``max_chars=None``: only ``max_matches`` does, and long lines are whole. ``offset``: matches to leave out, such
+        as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not valid, and
+        :class:`NotFound` if no page is in ``path``.
         """
         from anvil.results import GrepResult
         from anvil.search import grep

@@ -91,7 +91,7 @@ class GrepRequest:
 
     pattern: str
     path: str | None = None
-    """A page, a folder or a glob."""
+    """A page, a folder or a glob; None for all pages, each in its newest version that matches."""
     regex: bool = False
     """Whether ``pattern`` is a regular expression of RE2, which has no look-around."""
     ignore_case: bool = True

@@ -189,7 +189,7 @@ def _page_count(paths: Collection[str]) -> str:
 def _distinct_pages(paths: Iterable[str]) -> list[str]:
     """One path for all versions and languages of a page: of the newest version the one without a language, else that in
     English, else the first."""
-    ordered = sorted(version_names.of_newest_versions(paths))
+    ordered = sorted(versions[0] for versions in version_names.by_page(paths))
     translated = version_names.translations(enumerate(ordered))
     languages: dict[str, list[str]] = defaultdict(list)
     for number, path in enumerate(ordered):

@@ -47,6 +47,8 @@ def command(
 ) -> int:
     """Print the lines that contain PATTERN, as grep does, in all pages or those in PATH (a page, a folder or a glob).
 
+    Without PATH, a page in several versions is searched in the newest that matches; '.' is the whole folder.
+
     The exit code is 0 if a line matches, 1 if none does, and 2 after an error. A PATTERN that begins with a dash needs
     -- before it.
     """

@@ -100,15 +100,16 @@ def version_of(path: str, folders: Collection[str]) -> str | None:
     return next((name for depth, name in enumerate(parents, 1) if "/".join(parents[:depth]) in folders), None)
 
 
-def of_newest_versions(paths: Iterable[str]) -> Iterable[str]:
-    """The paths of pages; of a page in several versions, that in no version's folder, else in the newest version."""
+def by_page(paths: Iterable[str]) -> list[list[str]]:
+    """The paths of each page in all its versions. The first is in no version's folder, else in the newest version."""
     usual = [(plain(path), path) for path in paths]
     folders = version_folders(path for path, _ in usual)
     pages = [(version_of(path, folders), path, original) for path, original in usual]
-    chosen: dict[str, str] = {}
-    for version, path, original in sorted(pages, key=lambda page: (page[0] is None, version_order(page[0] or ""))):
-        chosen[path if version is None else f"/{path}".replace(f"/{version}/", "/", 1)[1:]] = original
-    return chosen.values()
+    pages.sort(key=lambda page: (page[0] is None, version_order(page[0] or "")), reverse=True)
+    versions: dict[str, list[str]] = defaultdict(list)
+    for version, path, original in pages:
+        versions[path if version is None else f"/{path}".replace(f"/{version}/", "/", 1)[1:]].append(original)
+    return list(versions.values())
 
 
 # --- languages -------------------------------------------------------------------------------------------

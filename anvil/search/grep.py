@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import posixpath
 import re
 import time
 import unicodedata
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from anvil.errors import ConfigError
-from anvil.formats import patterns
+from anvil.formats import patterns, version_names
 from anvil.formats.characters import LINE_END, is_unicode
 from anvil.formats.patterns import lazy_pattern
 from anvil.index_file.reader import IndexReader
@@ -195,16 +196,21 @@ CUT = "…"
 def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_root: Path | None = None) -> GrepResult:
     """The first matching lines of the requested pages, by path and line, up to the last that :func:`bounded` may leave.
 
-    Matches are counted in all these pages, also after the limit. ``matcher``: of the request's pattern. Raises
-    :class:`NotFound` if no page is in the path.
+    Matches are counted in all these pages, also after the limit. Without a path, each page is searched in its newest
+    version that matches. ``matcher``: of the request's pattern. Raises :class:`NotFound` if no page is in the path.
     """
     stop_at = time.monotonic() + TIME_LIMIT_S
     matches: list[GrepMatch] = []
     total = total_pages = 0
     documents = _documents(reader, request.path, docs_root)
-    chunks_of_pages = reader.chunks_of_pages(id_ for _, id_ in documents)
-    notes: tuple[str, ...] | None = None
-    for number, ((path, id_), chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
+    chunks_of_pages = reader.chunks_of_pages(id_ for *_, id_ in documents)
+    notes: list[str] = []
+    found: set[str] = set()
+    left_out = ""
+    for number, ((newest, path, id_), chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
+        if newest in found:
+            left_out = left_out or path
+            continue
         text = pages.page_text(chunks)
         page: _PageLines | None = None
         composed = unicodedata.normalize("NFC", with_line_feeds(text))  # has the same lines
@@ -212,17 +218,23 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
             if page is None:
                 page = _PageLines(path, id_, text, reader)
                 total_pages += 1
+                found.add(newest)
             total += 1
             if len(matches) < request.offset + request.max_matches:
                 matches.append(page.match(line, matcher, request, stop_at))
         if time.monotonic() > stop_at and number + 1 < len(documents):
             left = counted(len(documents) - number - 1, "page")
-            notes = (
+            notes.append(
                 f"Stopped after {TIME_LIMIT_S:.0f} seconds in {path}; {left} after it not searched. "
-                "Give a folder as path, or a simpler pattern.",
+                "Give a folder as path, or a simpler pattern."
             )
             break
-    return GrepResult(tuple(matches), total, total_pages, notes=notes)
+    if left_out:
+        notes.append(
+            "Other versions of these pages are left out. For another version, give its folder as path, such as "
+            f"{posixpath.dirname(left_out)}."
+        )
+    return GrepResult(tuple(matches), total, total_pages, notes=tuple(notes) or None)
 
 
 def bounded(matches: Sequence[GrepMatch], request: GrepRequest) -> list[GrepMatch]:
@@ -237,16 +249,21 @@ def bounded(matches: Sequence[GrepMatch], request: GrepRequest) -> list[GrepMatc
     return shown
 
 
-def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[tuple[str, int]]:
-    """Path and id of the pages that ``path`` names: a folder, a glob or one page; all for None. Raises
-    :class:`NotFound`."""
-    if path is None or (len(path) <= MAX_PATH_CHARS and is_unicode(path)):
-        is_selected = patterns.selects(path or "")
-        documents = sorted((own_path, id_) for id_, own_path in reader.paths() if is_selected(own_path))
-        if documents or path is None:
+def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[tuple[str, str, int]]:
+    """(path of the newest version, path, id) of the pages that ``path`` names: a folder, a glob or one page.
+
+    For None these are all pages, each one in all its versions, newest first. For a ``path`` no page counts as a version
+    of another. Raises :class:`NotFound`.
+    """
+    if path is None:
+        ids = {own_path: id_ for id_, own_path in reader.paths()}
+        return [(own[0], each, ids[each]) for own in sorted(version_names.by_page(ids)) for each in own]
+    if len(path) <= MAX_PATH_CHARS and is_unicode(path):
+        is_selected = patterns.selects(path)
+        if documents := sorted((own, own, id_) for id_, own in reader.paths() if is_selected(own)):
             return documents
     document = pages.find_document(reader, path, docs_root)  # an absolute path; else the error names the closest pages
-    return [(document.file_path, document.id)]
+    return [(document.file_path, document.file_path, document.id)]
 
 
 def _matching_lines(matcher: LineMatcher, text: str, stop_at: float) -> Iterator[int]:

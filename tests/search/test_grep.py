@@ -55,6 +55,22 @@ def test_case_is_ignored_unless_it_is_asked_for(opened: Anvil) -> None:
     assert places(opened.grep("--token", "guides", ignore_case=False)) == [("guides/a.md", 4)]
 
 
+def test_a_page_in_several_versions_is_searched_in_the_newest_that_matches(tmp_path: Path) -> None:
+    texts = {"v9.x": "--token", "v10.x": "--token", "v11.x": "--key"}
+    pages = {f"{version}/{name}.md": f"# {name}\n\n{text}\n" for version, text in texts.items() for name in "abc"}
+    docs = write(tmp_path / "docs", {**pages, "v9.x/old.md": "# Old\n\n--token\n", "z.md": "# Z\n\n--token\n"})
+    with anvil.open(docs, provider="none") as opened:
+        newest = opened.grep("--token")
+        assert places(newest) == [(f"v10.x/{name}.md", 3) for name in "abc"] + [("v9.x/old.md", 3), ("z.md", 3)]
+        assert (newest.total_matches, newest.total_pages) == (5, 5)
+        assert newest.notes == (
+            "Other versions of these pages are left out. For another version, give its folder as path, such as v9.x.",
+        )
+        assert places(opened.grep("--token", "v9.x/*")) == [(f"v9.x/{name}.md", 3) for name in ("a", "b", "c", "old")]
+        everywhere = opened.grep("--token", ".")
+        assert (everywhere.total_matches, everywhere.notes) == (8, None)
+
+
 def test_a_whole_word_and_letters_of_one_or_two_characters(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nidle caf\u00e9\nthe id cafe\u0301\n"})
     with anvil.open(docs, provider="none") as opened:
