@@ -59,7 +59,10 @@ def _is_relevant(record: logging.LogRecord) -> bool:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             return False
         logger = logger.parent
-    kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
+    error: Any = record.exc_info[1] if record.exc_info else None
+    while len(getattr(error, "exceptions", ())) == 1:  # an exception group, as of the SDK's tasks
+        error = error.exceptions[0]
+    kind = type(error).__name__
     if not record.name.startswith("anvil"):
         if kind == "ValidationError" and record.name.startswith("mcp"):
             record.exc_info = None  # an invalid message of a client: the traceback shows only code of the SDK

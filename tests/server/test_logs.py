@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 
+import anyio
 import pytest
 
 from anvil.server import logs
@@ -91,3 +92,21 @@ def test_a_mistake_of_a_client_is_one_short_line(capsys: pytest.CaptureFixture[s
         root.handlers[:], root.level = before
     assert [line.split()[1:3] for line in lines[:2]] == [["error", "ValidationError"], ["error", "KeyError"]]
     assert max(map(len, lines[:2])) < 600 and "Traceback" in lines[2]
+
+
+class Group(Exception):
+    """As ExceptionGroup, which Python 3.10 lacks."""
+
+    def __init__(self, *exceptions: Exception) -> None:
+        self.exceptions = exceptions
+
+
+def test_a_client_that_left_its_stream_is_no_entry() -> None:
+    def is_written(error: Exception) -> bool:
+        return logs._is_relevant(
+            logging.LogRecord("uvicorn", logging.ERROR, "", 1, "failed", (), (type(error), error, None))
+        )
+
+    left = anyio.BrokenResourceError()
+    assert not is_written(left) and not is_written(Group(Group(left)))
+    assert is_written(Group(left, ValueError())) and is_written(Group(ValueError()))
