@@ -19,7 +19,7 @@ from anvil.ci.runners import MAX_ANNOTATIONS, Note, Runner, checkout_path
 from anvil.cli.options import build_command
 from anvil.cli.output import relative
 from anvil.documents.git_tree import CommitTree
-from anvil.errors import BuildError, ConfigError, SourceError
+from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
 from anvil.impact.settings import ImpactOptions
 from anvil.index_file.reader import Reader
@@ -202,7 +202,7 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         report = opened.lint(site=options.site)
         base = runners.base_commit(opened, runner.line) if runners.base_branch() else None
         if base is not None and opened.folder is not None:
-            with suppress(SourceError):  # the base branch may have no such folder
+            with suppress(AnvilError):  # such as a base branch without this folder
                 before = opened.lint(CommitTree(opened.folder, base, opened.config.source)).findings
                 old = {(each.path, each.rule, each.message) for each in before}
                 findings = sorted(report.findings, key=lambda each: (each.path, each.rule, each.message) in old)

@@ -185,13 +185,8 @@ def _summary(report: LintReport, hidden: int) -> str:
     if hidden:
         lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, add: --level note")
     elsewhere = "Links were looked up in the built site. Those that it does not show" if report.looked_up else "Links"
-    return "\n".join(
-        [
-            *lines,
-            f"{elsewhere} were resolved as for {GENERATORS[report.generator]}.",
-            *map(output.in_commands, report.notes),
-        ]
-    )
+    lines.append(f"{elsewhere} were resolved as for {GENERATORS[report.generator]}.")
+    return "\n".join([*lines, *map(output.in_commands, report.notes)])
 
 
 def sarif_log(examined: Sequence[tuple[Sequence[LintFinding], str]]) -> dict[str, Any]:

@@ -290,10 +290,10 @@ def definitions_first(
     results: Sequence[RankedChunk], query: str, texts: Mapping[int, SearchedText]
 ) -> Sequence[RankedChunk]:
     """The results of a query that is one name, such as ``READ_HISTORY``, first those that define it: with a heading, a
-    row of a table or an item of a list that begins with it. A page with this title stays before them. ``texts``: those
-    of all rows."""
+    row of a table or an item of a list that begins with it. A page whose title has the name stays before them.
+    ``texts``: those of all rows."""
     name = lexicon.single_name(query)
-    if not name or not results or lexicon.bare(texts[results[0].row].title) == lexicon.bare(name):
+    if not name or not results or lexicon.bare(name) in lexicon.bare(texts[results[0].row].title):
         return results
     defines = re.compile(rf"^[ \t]*(?:\||[-*+]|#+)[ \t]*[`*\[\\]*{re.escape(name)}(?![.-]?\w)", re.M | re.I).search
     defined = {result.row for result in results if defines(texts[result.row].content)}

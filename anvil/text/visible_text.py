@@ -47,10 +47,12 @@ _IMPORT = lazy_pattern(
 # Of Hugo and GitBook; the begin is not hidden, because it may have a title.
 _SHORTCODE_END = r"(?:\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}|\{% *end[\w-]+ *%\})"
 _MARKDOWN_INLINE = rf"\\.|`+|<!--|{_SHORTCODE_END}|(?<!\{{\{{)</?[A-Za-z]|\{{\{{?/\*|[\r\n]"
-_INLINE = lazy_pattern(rf"{_MARKDOWN_INLINE}|%%(?<!\S%%)[ \t][^%\r\n]*%%(?!\S)")
-_OBSIDIAN_COMMENT = lazy_pattern(r"[ \t>]*%%(?!%)(?:[^%]|%(?!%))*%%(?=[ \t]*(?:[\r\n]|\Z))")
-"""A comment of Obsidian at the start of a line. Vaults in git often lack ``.obsidian``, by which the folder would be
-known; in 177 public repositories, only vaults have such a comment outside of code."""
+_OBSIDIAN_END = r"%%(?=[ \t]*(?:[\r\n]|\Z))"
+_INLINE = lazy_pattern(rf"{_MARKDOWN_INLINE}|%%(?<!\S%%)[ \t][^%\r\n]*{_OBSIDIAN_END}")
+_OBSIDIAN_COMMENT = lazy_pattern(rf"[ \t>]*%%(?![%{{])[^%]*(?:%(?!%)[^%]*){{0,1000}}{_OBSIDIAN_END}")
+"""A comment of Obsidian from the start of a line on, but no directive of Mermaid. Comments end with their line, because
+a sentence on R or printf may have ``%%`` twice. Vaults in git often lack ``.obsidian``, by which the folder would be
+known; in 193 public repositories, only vaults have such a comment outside of code."""
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
@@ -251,7 +253,8 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             definition = _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
         if not (site or paragraph or definition) and line.startswith("import"):
             definition = _IMPORT.match(text, at)
-        if not site and "%%" in line and (comment := _OBSIDIAN_COMMENT.match(text, at)):
+        comment = _OBSIDIAN_COMMENT.match(text, at) if "%%" in line and not site else None
+        if comment and comment[0].count("```") % 2 == 0:  # else it would end in code
             yield Span(at, comment.end(), "comment")
             at, blank = _line_end(text, comment.end()), False
             continue

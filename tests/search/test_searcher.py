@@ -1058,7 +1058,7 @@ def test_the_section_that_defines_a_name_goes_before_those_that_use_it(
     rows = "\n".join(f"| `OTHER_{number}` | Some text of another row. |" for number in range(30))
     pages = {"a.md": uses, "b.md": f"# Flags\n\n{rows}\n\n{line}\n"}
     assert ask(opened(pages, local), query, mode="hybrid").hits[0].metadata.file_path == "b.md"
-    titled = {**pages, "c.md": "# Read history\n\nMuch text of a page.\n"}
+    titled = {**pages, "c.md": "# Read history with READ_HISTORY\n\nMuch text of a page.\n"}
     assert ask(opened(titled, local), query, mode="hybrid").hits[0].metadata.file_path == "c.md"
 
 

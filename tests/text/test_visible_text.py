@@ -53,7 +53,7 @@ def seen(text: str) -> str:
         ('{{% tab "A" %}}\nb\n{{% /tab %}}\n{{< /tabs >}}', '{{% tab "A" %}}\nb\n\n'),
         ('{% tab title="A" %}\nb\n{% endtab %}\n`{% endtab %}`', '{% tab title="A" %}\nb\n\n`{% endtab %}`'),
         ("import A from 'a';\nimport {B,\n  C} from \"b\"\nimport './d.css'\n\n# E", "\n\n\n\n\n# E"),
-        ("%% a\n\n```\nb\n```\n%%\nc %% d %% e", "\n\n\n\n\n\nc  e"),  # comments of Obsidian
+        ("%% a\n\n```\nb\n```\n%%\nc %% d %%", "\n\n\n\n\n\nc "),  # comments of Obsidian
         ("- %% a %%\n> %% b\n> c %%\n", "- \n\n\n"),
         ("| `a | b |\n| <b>c</b> | `d` |\n", "| `a | b |\n| c | `d` |\n"),
         ("`a\n<b>c</b>`", "`a\n<b>c</b>`"),
@@ -106,6 +106,9 @@ def test_spaces_spelled_as_entities_part_words_on_a_site() -> None:
         "Code:\nimport a from 'b'\n\nimport a from 'b' is prose\n\nimport a from\n\n'b'\n",
         "import\n\na from 'b'\n\nimport \"fmt\"\n",
         "```js\nimport a from 'b'\n```\n",
+        "5 %% 2 is 1, and 6 %% 2 is 0\n| %% | a percent sign | %% |\n",
+        "%% parts rules:\n\n```\n%%\nfoo\n```\n",
+        "%%{init: {}}%%\n",
         "%% a\nb %% c\n\n%%d%% and `for %%i` of %%e%%, 60 %% and\n70 %% or `%%`\n80%% of 90%% \n%%%\nf\n%%%\n\n%%",
     ],
 )
