@@ -21,7 +21,7 @@ from anvil.settings import index_url
 from anvil.settings.configuration import index_file
 from anvil.settings.schema import LOCK_NAME, SITE_INDEX, Collection, Config
 from anvil.system import safe_files
-from anvil.values import MAX_PATH_CHARS, Changes, Progress
+from anvil.values import MAX_PATH_CHARS, SITE_ENDINGS, Changes, Progress
 from anvil.wording import closest_names
 
 if TYPE_CHECKING:
@@ -261,8 +261,8 @@ class OpenedIndex:
             return None
         from anvil.documents.working_tree import WorkingTree
 
-        options = self.config.source
-        return WorkingTree(self.folder, replace(options, include=(*options.include, *registry.part("site sources"))))
+        options, globs = self.config.source, [f"**/*{ending}" for ending in SITE_ENDINGS]
+        return WorkingTree(self.folder, replace(options, include=(*options.include, *globs)))
 
     @property
     def _page_files(self) -> DocumentSource | None:

@@ -84,7 +84,6 @@ PARTS = {
     # where pages and indexes come from
     "site": "anvil.sites.site_folder:SiteFolder",
     "site cache": "anvil.sites.site_listing:cache_folder",
-    "site sources": "anvil.sites.source_files:GLOBS",
     "pages left out of a site": "anvil.sites.site_pages:left_out",
     "index in Milvus": "anvil.milvus.milvus_index:MilvusCollection",
     "published index": "anvil.fetch.auto_update:configured_updater",

@@ -21,6 +21,8 @@ MIN_DUPLICATE_CHARS = 100
 
 PAGE_ENDINGS = (".md", ".mdx", ".markdown", ".qmd", ".rmd")
 """The endings of Markdown files, in lower case."""
+SITE_ENDINGS = (".rst", ".adoc", ".ipynb", ".mdoc", ".org")
+"""The endings of other files that generators of sites make pages from. They are indexed with their site only."""
 PAGE_ENDING = rf"\.(?:{'|'.join(ending[1:] for ending in PAGE_ENDINGS)})"
 """A regular expression for one of these endings."""
 

@@ -10,11 +10,10 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
 
-from anvil import registry
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.index_file.reader import IndexReader
-from anvil.values import Changes, Document, Scan, Skipped
+from anvil.values import SITE_ENDINGS, Changes, Document, Scan, Skipped
 
 SITE_KEYS = ("aliases", "edit_url", "language", "version")
 """Metadata that come from the site, and stay when a page is read from its file."""
@@ -66,14 +65,9 @@ class SiteView(SourceWrapper):
 
     def _pages_of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:
         """Indexed pages whose format is not listed by the tree, such as reStructuredText. They count as unchanged."""
-        other_formats = {posixpath.splitext(pattern)[1] for pattern in registry.part("site sources")}
-        listed = {posixpath.splitext(path)[1] for path in entries}
+        other_formats = {*SITE_ENDINGS} - {posixpath.splitext(path)[1] for path in entries}
         indexed = self._index.blob_ids().items()
-        return {
-            path: blob
-            for path, blob in indexed
-            if posixpath.splitext(path)[1] in other_formats - listed and path not in entries
-        }
+        return {path: blob for path, blob in indexed if posixpath.splitext(path)[1] in other_formats}
 
     def read(self, path: str) -> Document | Skipped:
         document = super().read(path)

@@ -9,12 +9,10 @@ from urllib.parse import unquote
 
 from anvil.sites import page_addresses
 from anvil.sites.site_pages import SitePage
-from anvil.values import PAGE_ENDINGS
+from anvil.values import PAGE_ENDINGS, SITE_ENDINGS
 
-ENDINGS = (*PAGE_ENDINGS, ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".org", ".html")
+ENDINGS = (*PAGE_ENDINGS, *SITE_ENDINGS, ".txt", ".html")
 """The endings of files that generators make pages from. The first that fits is removed from a path."""
-GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".org"))
-"""Source files of a site's pages in formats that are not indexed without a site."""
 _NUMBERED = re.compile(r"^\d+[-_.\s]+(?=[^\d])")
 _NAMED_AS_FOLDER = re.compile(r"(^|/)([^/]+)/\2$")
 """A source with the name of its folder, ``guides/guides``. Eleventy and Docusaurus make it the page of the folder."""
