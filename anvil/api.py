@@ -151,7 +151,7 @@ class Anvil(Queries, AbstractContextManager["Anvil"]):
         member = self.only
         member.ensure_open()
         member.location.ensure_fetched(wait=True)
-        documents = source or member.documents
+        documents = source or (member.page_files if member.site_folder is None else member.site_pages())
         if documents is None:
             named = member.request.named("docs")
             raise SourceError(f"There are no documents to compare with. Name the documentation folder with {named}.")

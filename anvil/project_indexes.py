@@ -265,7 +265,7 @@ class OpenedIndex:
         return WorkingTree(self.folder, replace(options, include=(*options.include, *globs)))
 
     @property
-    def _page_files(self) -> DocumentSource | None:
+    def page_files(self) -> DocumentSource | None:
         """The files in :attr:`folder` that may be pages of the index, which must have been fetched."""
         from anvil.index_file import connection
 
@@ -275,7 +275,7 @@ class OpenedIndex:
     @property
     def documents(self) -> DocumentSource | None:
         """The documents that are indexed: the pages of the site, else those in :attr:`folder`."""
-        return self._page_files if self.site_folder is None else self.site_pages()
+        return self.tree if self.site_folder is None else self.site_pages()
 
     def site_pages(self) -> SiteFolder:
         """The built site whose pages are indexed. Raises :class:`ConfigError` without one."""
@@ -314,7 +314,7 @@ class OpenedIndex:
     @cached_property
     def _is_of_folder(self) -> bool:
         """Whether at least half of the pages of the index are in the folder, by their paths."""
-        tree = self._page_files
+        tree = self.page_files
         if tree is None:
             return False
         try:
@@ -374,7 +374,9 @@ class OpenedIndex:
     def may_build(self, error: ArtifactError) -> bool:
         """Whether an index may be built because of ``error``: never in place of a file that the user named, and for a
         site only from its pages."""
-        is_of_site = self.location.path.as_posix().endswith(f"/{SITE_INDEX}")
+        # as it is named, because a folder of documents may be called "anvil", too
+        named = Path(self.request.index or self.config.index or "")
+        is_of_site = f"/{named.as_posix()}".endswith(f"/{SITE_INDEX}")
         if self.source is None or self.location.origin is not None or (is_of_site and self.site_folder is None):
             return False
         return isinstance(error, ArtifactMissing) or not self.config.index

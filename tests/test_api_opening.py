@@ -44,6 +44,15 @@ def test_an_index_elsewhere_leaves_the_docs_alone(docs: Path, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["i.db"]
 
 
+def test_a_project_in_a_folder_with_the_name_of_that_of_a_sites_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write(tmp_path / "anvil", {"docs/a.md": "# A\n", "anvil.toml": 'index = "index.db"\n'})
+    monkeypatch.chdir(project)
+    with anvil.open(provider="none") as found:
+        assert found.list_pages().pages and (project / "index.db").is_file()
+
+
 def test_a_damaged_index_is_built_anew_in_the_default_place_only(docs: Path, tmp_path: Path) -> None:
     with anvil.open(docs, provider="none") as found:
         found.index()

@@ -21,7 +21,7 @@ from anvil.formats.data_formats import toml_string
 from anvil.git.ignore_rules import literal
 from anvil.settings import index_url
 from anvil.settings.configuration import CONFIG_NAME, configure, index_file, load_config, nearest_config
-from anvil.settings.schema import INDEX_FOLDER, Config, SourceOptions
+from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config, SourceOptions
 from anvil.system import installation, safe_files
 
 clients = registry.part("MCP clients")
@@ -133,13 +133,13 @@ def command(setup: Any, commit_index: bool | None, yes: bool, client: tuple[str,
     if config_file is not None:
         output.say(f"{output.relative(config_file)} exists already and is not changed.")
     else:
-        _write_config(Path(docs or config.docs).as_posix(), index.relative_to(root).as_posix(), older)
+        _write_config(Path(docs or config.docs).as_posix(), older)
     _put_into_git(index, root, commit_index)
 
 
-def _write_config(docs: str, index: str, older: OlderConfig | None) -> None:
+def _write_config(docs: str, older: OlderConfig | None) -> None:
     """Write ``anvil.toml``, with the values of an older configuration if there is one."""
-    text = TEMPLATE.format(docs=toml_string(docs), index=toml_string(index))
+    text = TEMPLATE.format(docs=toml_string(docs), index=toml_string(f"{docs}/{INDEX_FOLDER}/{INDEX_NAME}"))
     for key, value in older.values.items() if older else ():
         text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
     safe_files.put_file(Path(CONFIG_NAME), text)

@@ -169,7 +169,7 @@ def collected(kind: type[Any], argument: str) -> Callable[[F], F]:
                         raise click.UsageError(problem)
                     values[name] = value
             request = kind(**values)
-            if isinstance(request, OpenRequest):
+            if isinstance(request, OpenRequest) and "docs" in values:  # the index of a library is no project's
                 repeat_in_messages(request)
             return function(**arguments, **{argument: request})
 

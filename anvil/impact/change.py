@@ -58,7 +58,7 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
 
     - With ``staged``: the staged change since HEAD.
     - Otherwise: the change of the work tree since the commit at which the branch left ``base``. ``base`` is by default
-      the remote's default branch, and without a remote HEAD.
+      the remote's default branch, and without one HEAD.
 
     Raises :class:`SourceError` if there is no repository, no such commit, or no common commit.
     """
@@ -74,13 +74,12 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
     start, note = head, ""
     if head is not None:
         other = repository.resolve(base) if base is not None else repository.default_branch()
-        if other is not None:
-            start = repository.merge_base(head, other)
-            if start is None and base is not None:
-                advice = " This clone is shallow: run 'git fetch --unshallow'." if repository.is_shallow else ""
-                raise SourceError(f"HEAD and {base} have no commit in common.{advice}")
-        if start is None or other is None:
-            start, note = head, " (HEAD, as no branch of a remote is known; --base names another commit)"
+        start = repository.merge_base(head, other) if other is not None else None
+        if start is None and base is not None:
+            advice = " This clone is shallow: run 'git fetch --unshallow'." if repository.is_shallow else ""
+            raise SourceError(f"HEAD and {base} have no commit in common.{advice}")
+        if start is None:
+            start, note = head, " (HEAD, as it shares no known commit with a remote; --base names another commit)"
     elif base is not None:
         raise SourceError(f"There is no commit in {repository.root} yet. Leave out --base.")
     title = ""

@@ -142,7 +142,7 @@ def application(app: App, options: HttpOptions, sse: bool = False) -> ASGIApp:
         return guarded(app, streamable(app, options), options)
     streams = _Streams(app, options)
     # GET alone: a client of both transports tries POST first, and chooses the transport by the status
-    messages = Mount("/messages/", _MessageCheck(streams.transport.handle_post_message, options))
+    messages = Mount("/messages/", MessageCheck(streams.transport.handle_post_message, options))
     return guarded(app, _routed([*_at("/sse", streams, "GET"), messages, *_own_routes(app, options)]), options)
 
 
@@ -179,7 +179,7 @@ def streamable(app: App, options: HttpOptions, more: Sequence[Route] = ()) -> St
     )
     # POST alone: GET asks for a stream of messages, and without a session there are none. The protocol has status 405
     # for that. The SDK would hold the stream open, as one of the concurrent requests, until the server is killed.
-    endpoint = _at("/mcp", _MessageCheck(StreamableHTTPASGIApp(requests), options), "POST")
+    endpoint = _at("/mcp", MessageCheck(StreamableHTTPASGIApp(requests), options), "POST")
     return _routed([*endpoint, *_own_routes(app, options), *more], lambda _: requests.run())
 
 
@@ -199,7 +199,7 @@ def _routed(routes: Sequence[BaseRoute], lifespan: Any = None) -> Starlette:
     return application
 
 
-class _MessageCheck:
+class MessageCheck:
     """An application of the SDK behind a check of the body. If the body has another content type, as curl sends it, or
     is no message, the answer is an error that says what to send."""
 

@@ -61,6 +61,12 @@ def test_a_command_that_takes_fewer_options_gets_no_others(project: Path) -> Non
     assert words == ["list", "--docs", "notes"]
 
 
+def test_the_file_of_a_library_is_no_index_to_build(project: Path) -> None:
+    program("ingest", "notes", "--index", "library.db", "--provider", "none", cwd=project)
+    told = program("library", "search", "text", "--index", "library.db", cwd=project).stderr
+    assert "'anvil ingest --reembed'" in told and "build --index" not in told
+
+
 def test_no_command_has_the_password_of_an_address(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

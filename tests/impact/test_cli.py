@@ -44,7 +44,9 @@ def test_nothing_likely_is_a_zero(root: Path) -> None:
     run(root, "checkout", "-q", "cli.py")
     head = run(root, "rev-parse", "--short=7", "HEAD")
     told = program("impact", cwd=root).stdout
-    assert told.startswith(f"No code changed in the work tree since {head} (HEAD, as no branch of a remote is known;")
+    assert told.startswith(
+        f"No code changed in the work tree since {head} (HEAD, as it shares no known commit with a remote;"
+    )
     write(root / "new.py", "x = 1\n")
     run(root, "add", "new.py")
     assert program("impact", cwd=root).stdout.endswith(": no section probably concerned.\n")

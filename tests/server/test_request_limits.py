@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from anvil.server.http_options import HttpOptions
-from anvil.server.http_transport import _MessageCheck
+from anvil.server.http_transport import MessageCheck
 from anvil.server.request_limits import ConcurrencyMiddleware
 
 SCOPE = {
@@ -79,7 +79,7 @@ def test_large_bodies_together_have_a_limit_and_small_ones_pass() -> None:
 
     async def main() -> tuple[list[list[int]], list[list[int]]]:
         gate = asyncio.Event()
-        check = _MessageCheck(waiting_application(gate), HttpOptions())
+        check = MessageCheck(waiting_application(gate), HttpOptions())
         together = await answers(check, [large] * 40 + [small] * 5, gate.set)
         return together, await answers(check, [large] * 3, gate.set)
 

@@ -765,6 +765,7 @@ def test_git_gets_the_path_of_an_index_behind_a_link(isolated: None, tmp_path: P
     told = in_process.program("init", "--commit-index", cwd=work).stdout
     assert "Next: anvil build, then git add website/content/.anvil, then" in told
     assert "binary: set" in run(work, "check-attr", "binary", index)
+    assert '# index = "docs/.anvil/index.db"' in (work / "anvil.toml").read_text()
     built = in_process.program("build", "--staged", "--tracked", "--provider", "none", cwd=work, code=1).stdout
     assert built.endswith(f"Run: git add {index}\n")
     run(work, "add", "-A")

@@ -82,6 +82,8 @@ def test_an_edited_source_of_another_format_is_stale_and_the_index_answers(tmp_p
         with anvil.open(docs, index, "none", site=folder) as opened:
             assert opened.check().changed
             assert opened.grep("crane").matches and not opened.grep("gangway").matches
+    with anvil.open(docs, site / "anvil/index.db", "none") as opened:
+        assert opened.index(force=True).pages == len(list(docs.rglob("*.md")))
 
 
 def test_lines_are_those_of_the_source_or_there_are_none(tmp_path: Path) -> None:
