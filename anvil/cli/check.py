@@ -64,7 +64,11 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
                     build = _build_command(opened, given, staged, ref, tracked)
                     advice = f" {options.update_advice(file or opened.index_path, build)}"
             name = source.name if source is not None else "site" if opened.config.site.folder else "documents"
-            return Checked(changes, name, opened.origin or str(opened.index_path), advice, stale_agents, messages)
+            location, shown = (
+                opened.origin or str(opened.index_path),
+                opened.origin or output.relative(opened.index_path),
+            )
+            return Checked(changes, name, location, shown, advice, stale_agents, messages)
 
     given = replace(given, docs_in_git=staged or ref is not None)
     outcomes = list(options.for_each_own(check, given))
@@ -88,6 +92,8 @@ class Checked(NamedTuple):
     """The name of the documents, such as ``working tree``."""
     location: str
     """The path of the index file, or the address of a published one."""
+    shown: str
+    """The same for people: a path below the working folder is relative to it."""
     advice: str
     """How to update the index, after a space; empty if there is nothing to do."""
     stale_agents: tuple[str, ...]
@@ -156,7 +162,7 @@ def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | N
 
 def _render(checked: Checked, before: str) -> str:
     """The changed pages of an index, and a sentence on whether it is fresh, with its name ``before`` it."""
-    changes, index = checked.changes, output.with_relative_paths(before + checked.location)
+    changes, index = checked.changes, before + checked.shown
     if not changes:
         return f"{index} is fresh: no page differs from the {checked.source}."
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))

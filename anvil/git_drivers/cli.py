@@ -36,9 +36,7 @@ def command() -> None:
 @options.given(options.docs, options.index, options.config)
 def install(given: OpenRequest) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
-    repository, lines, note = _repository_and_lines(given)
-    if note:
-        output.warn(note)
+    repository, lines = _repository_and_lines(given, installs=True)
     file = repository.root / ATTRIBUTES_FILE
     for line in lines:
         if safe_files.set_line(file, line, present=True):
@@ -53,7 +51,7 @@ def install(given: OpenRequest) -> None:
 @options.given(options.docs, options.index, options.config)
 def uninstall(given: OpenRequest) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
-    repository, lines, _ = _repository_and_lines(given)
+    repository, lines = _repository_and_lines(given, installs=False)
     file = repository.root / ATTRIBUTES_FILE
     for line in lines:
         if safe_files.set_line(file, line, present=False):
@@ -173,9 +171,9 @@ def _provider(config: Config, meta: Mapping[str, str]) -> EmbeddingProvider:
     return create_cached_provider(name, settings)
 
 
-def _repository_and_lines(given: OpenRequest) -> tuple[Repository, list[str], str]:
-    """The repository of the index; the lines for indexes and for files with the pointer of ``anvil agents``; and a note
-    if git ignores the index.
+def _repository_and_lines(given: OpenRequest, *, installs: bool) -> tuple[Repository, list[str]]:
+    """The repository of the index, and the lines for indexes and for files with the pointer of ``anvil agents``. A
+    warning says if git ignores an index for which drivers are installed.
 
     Without ``--index``, and if the configured index is not in git, they are for the indexes that a hook names or that
     git tracks.
@@ -187,20 +185,20 @@ def _repository_and_lines(given: OpenRequest) -> tuple[Repository, list[str], st
         tracked = options.tracked_index(opened)
         agent_files = AgentFiles.around(opened)
         pointer_files = [] if agent_files is None else agent_files.with_pointer()
-    repository, paths, note = tracked.repository, [tracked.path], ""
+    repository, paths = tracked.repository, [tracked.path]
     if given.index is None and repository.entry(tracked.path) is None:
         in_hooks = registry.part("indexes that hooks name")(repository.root)
         databases = [path for path in repository.staging.folder(".") if path.endswith(".db")]
         in_git = (path for path in databases if publish.is_index(repository.root / path))
         if others := sorted({*in_hooks, *in_git}):
             paths = others
-        elif tracked.ignored:
-            note = f"The drivers do nothing for {tracked.path} yet. {tracked.adding()}"
+        elif installs and tracked.ignored:
+            output.warn(f"The drivers do nothing for {tracked.path} yet. {tracked.adding()}")
     for path in paths:
         if "\n" in path:
             raise ConfigError(f"{path!r} cannot be named in {ATTRIBUTES_FILE}. Choose another place with --index.")
     lines = [*map(attribute_line, paths), *(attribute_line(path, AGENTS_DRIVER) for path in pointer_files)]
-    return repository, lines, note
+    return repository, lines
 
 
 def _program() -> str:

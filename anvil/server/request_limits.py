@@ -50,10 +50,12 @@ class ConcurrencyMiddleware:
             return message
 
         async def sent(message: Message) -> None:
-            nonlocal started
+            nonlocal started, counted
             started = True
             if not refused:
                 await send(message)
+            if counted and message["type"] == "http.response.body" and not message.get("more_body"):
+                self._running, counted = self._running - 1, False  # the client may send its next request
 
         headers = dict(scope["headers"])
         if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:  # it has no body
