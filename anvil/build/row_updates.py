@@ -17,7 +17,7 @@ from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, Loca
 from anvil.formats.characters import readable
 from anvil.index_file import manifests
 from anvil.index_file.manifests import OPTIONAL_SETTINGS, SETTINGS, recalled_site
-from anvil.index_file.reader import Reader
+from anvil.index_file.reader import WITHOUT_WINDOWS, Reader
 from anvil.index_file.table_rows import ChunkText, most_chunks, quantized, window_key
 from anvil.index_file.writer import Writer
 from anvil.settings.schema import Chunking, SiteOptions
@@ -196,7 +196,7 @@ class Indexer:
         """Batches of (window id, text) from chunks without windows, each with the number of chunks cut so far."""
         after, done, batch = -1, 0, []
         # A chunk has a few windows, so these chunks have about one batch of texts.
-        while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
+        while rows := self.writer.chunk_texts(WITHOUT_WINDOWS, after, max(self._executor.batch // 4, 1)):
             for chunk, windows in zip(rows, windows_of(rows, self.provider), strict=True):
                 ids = self.writer.put_windows(chunk.row, windows)
                 batch += [(id_, window.text) for id_, window in zip(ids, windows, strict=True)]

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
@@ -202,11 +203,10 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         report = opened.lint(site=options.site)
         base = runners.base_commit(opened, runner.line) if runners.base_branch() else None
         if base is not None and opened.folder is not None:
+            key = attrgetter("path", "rule", "message")
             with suppress(AnvilError):  # such as a base branch without this folder
-                before = opened.lint(CommitTree(opened.folder, base, opened.config.source)).findings
-                old = {(each.path, each.rule, each.message) for each in before}
-                findings = sorted(report.findings, key=lambda each: (each.path, each.rule, each.message) in old)
-                report = replace(report, findings=tuple(findings))
+                old = set(map(key, opened.lint(CommitTree(opened.folder, base, opened.config.source)).findings))
+                report = replace(report, findings=tuple(sorted(report.findings, key=lambda each: key(each) in old)))
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
         runner.show(runners.lint_notes(report.at_least("warning"), opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)

@@ -40,11 +40,10 @@ def folder_advice(folder: Path, named: str = "--docs") -> str:
     """Advice in place of a documentation folder that is missing or has no page: the folders beside it, those with most
     pages first, and the folder above it, if they have Markdown."""
     parent = next((above for above in folder.absolute().parents if above.is_dir()), Path.cwd())
-    names = [name for name, _ in _page_counts(parent).most_common() if name != folder.name][:4]
-    inner_folders = [parent / name / "docs" for name in names]  # as website/docs
-    siblings = [
-        str(inner if any(map(has_page_ending, _names_below(inner))) else inner.parent) for inner in inner_folders
-    ]
+    beside = [parent / name for name, _ in _page_counts(parent).most_common() if name != folder.name][:4]
+    inner = [each / "docs" for each in beside]  # as website/docs
+    has_pages = [any(map(has_page_ending, _names_below(docs))) for docs in inner]
+    siblings = [str(docs if has else docs.parent) for docs, has in zip(inner, has_pages, strict=True)]
     clauses = [f"{listed(siblings)} {'hold' if siblings[1:] else 'holds'} Markdown"] if siblings else []
     pages = (entry.name for entry in _entries(parent) if has_page_ending(entry.name))
     names = sorted(pages, key=lambda name: (not name.lower().startswith("readme."), name))
@@ -95,20 +94,14 @@ def _names_below(folder: Path) -> Iterator[str]:
 
 
 def _page_counts(around: Path) -> Counter[str]:
-    """Name -> number of Markdown files, of the folders in ``around`` that have some. No more than
-    :data:`MAX_COUNTED_ENTRIES` names are counted."""
+    """Name -> number of Markdown files, of the folders in ``around`` that have some, except hidden ones, links and
+    installed packages. No more than :data:`MAX_COUNTED_ENTRIES` names are counted."""
+    folders = (entry.name for entry in _entries(around) if entry.is_dir(follow_symlinks=False))
     counts = Counter[str]()
-    for folder in _folders_in(around)[:MAX_FOLDERS]:
-        names = itertools.islice(_names_below(folder), MAX_COUNTED_ENTRIES)
-        counts[folder.name] = sum(has_page_ending(name) for name in names)
+    for name in sorted(name for name in folders if name not in _INSTALLED and name[:1] != ".")[:MAX_FOLDERS]:
+        files = itertools.islice(_names_below(around / name), MAX_COUNTED_ENTRIES)
+        counts[name] = sum(map(has_page_ending, files))
     return +counts
-
-
-def _folders_in(around: Path) -> list[Path]:
-    """The folders in ``around``, except hidden ones, links and installed packages."""
-    entries = [entry for entry in _entries(around) if entry.is_dir(follow_symlinks=False)]
-    names = (entry.name for entry in entries if entry.name not in _INSTALLED)
-    return sorted(around / name for name in names if not name.startswith("."))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -17,7 +17,7 @@ import apsw
 
 from anvil.index_file import connection as connections
 from anvil.index_file import manifests, table_rows
-from anvil.index_file.reader import WINDOW_WITHOUT_VECTOR, WITHOUT_VECTORS, WITHOUT_WINDOWS, Reader
+from anvil.index_file.reader import WINDOW_WITHOUT_VECTOR, WITHOUT_VECTORS, Reader
 from anvil.index_file.table_rows import (
     DEFAULT_LIBRARY,
     DIGESTED,
@@ -158,10 +158,6 @@ class Writer:
 
     # --- windows and vectors -------------------------------------------------------------------------------
 
-    def chunks_without_windows(self, after: int, limit: int) -> list[ChunkText]:
-        """Up to ``limit`` chunks after row ``after`` that have no window, by row."""
-        return self._chunk_texts(WITHOUT_WINDOWS, after, limit)
-
     def drop_windows_without_vectors(self) -> None:
         """Remove all windows of each chunk with a window without a vector, which an earlier run could not embed."""
         sql = f"SELECT DISTINCT id >> {table_rows.WINDOW_BITS} FROM windows w WHERE {WINDOW_WITHOUT_VECTOR}"
@@ -183,16 +179,13 @@ class Writer:
         insert = f"INSERT INTO vectors (id, embedding) VALUES (?, {table_rows.VECTOR_VALUE})"
         self.connection.executemany(insert, vectors)
 
-    def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
-        """Up to ``limit`` chunks after row ``after`` without windows, or with windows without vectors, by row."""
-        return self._chunk_texts(WITHOUT_VECTORS, after, limit)
-
     def chunks_lacking_vectors(self, rows: Collection[int]) -> list[ChunkText]:
         """The chunks of these rows without windows, or with windows without vectors, by row."""
         chosen = f"id IN ({', '.join(str(int(row)) for row in rows)})"
-        return self._chunk_texts(f"{chosen} AND {WITHOUT_VECTORS}", -1, len(rows))
+        return self.chunk_texts(f"{chosen} AND {WITHOUT_VECTORS}", -1, len(rows))
 
-    def _chunk_texts(self, condition: str, after: int, limit: int) -> list[ChunkText]:
+    def chunk_texts(self, condition: str, after: int, limit: int) -> list[ChunkText]:
+        """Up to ``limit`` chunks after row ``after`` with a condition, such as :data:`WITHOUT_VECTORS`, by row."""
         rows = self.connection.execute(
             f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {condition} ORDER BY id LIMIT ?",
             (after, limit),

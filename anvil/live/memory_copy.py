@@ -21,7 +21,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection, writer
 from anvil.index_file.manifests import recalled_chunking, settings
-from anvil.index_file.reader import Reader, signature
+from anvil.index_file.reader import WITHOUT_VECTORS, Reader, signature
 from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
@@ -399,7 +399,7 @@ class MemoryCopy:
 
     def pending_chunks(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks without a vector, with rows above ``after``."""
-        return self._writable().chunks_without_vectors(after, limit) if self.pending else []
+        return self._writable().chunk_texts(WITHOUT_VECTORS, after, limit) if self.pending else []
 
     def best_pending(self, search: SearchRequest | None, limit: int) -> list[ChunkText]:
         """The chunks without a vector among the best ``limit`` chunks of a search by words."""

@@ -206,10 +206,10 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
     chunks_of_pages = reader.chunks_of_pages(id_ for *_, id_ in documents)
     notes: list[str] = []
     found: set[str] = set()
-    left_out = ""
+    left_out = "", ""
     for number, ((newest, path, id_), chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
         if newest in found:
-            left_out = left_out or path
+            left_out = newest, path
             continue
         text = pages.page_text(chunks)
         page: _PageLines | None = None
@@ -229,11 +229,11 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
                 "Give a folder as path, or a simpler pattern."
             )
             break
-    if left_out:
-        notes.append(
-            "Other versions of these pages are left out. For another version, give its folder as path, such as "
-            f"{posixpath.dirname(left_out)}."
-        )
+    newest, folder = left_out
+    if folder:
+        while posixpath.basename(newest) == posixpath.basename(folder):
+            newest, folder = posixpath.dirname(newest), posixpath.dirname(folder)
+        notes.append(f"Older versions of these pages are left out. To search one, give its path, such as {folder}.")
     return GrepResult(tuple(matches), total, total_pages, notes=tuple(notes) or None)
 
 
@@ -252,10 +252,10 @@ def bounded(matches: Sequence[GrepMatch], request: GrepRequest) -> list[GrepMatc
 def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[tuple[str, str, int]]:
     """(path of the newest version, path, id) of the pages that ``path`` names: a folder, a glob or one page.
 
-    For None these are all pages, each one in all its versions, newest first. For a ``path`` no page counts as a version
-    of another. Raises :class:`NotFound`.
+    Without one these are all pages, each one in all its versions, newest first. For a ``path`` no page counts as a
+    version of another. Raises :class:`NotFound`.
     """
-    if path is None:
+    if not path:
         ids = {own_path: id_ for id_, own_path in reader.paths()}
         return [(own[0], each, ids[each]) for own in sorted(version_names.by_page(ids)) for each in own]
     if len(path) <= MAX_PATH_CHARS and is_unicode(path):

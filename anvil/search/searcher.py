@@ -509,7 +509,11 @@ def ranked_hits(
     else:
         own = result_texts.lines(own, request.query)
     if warning is not None:
-        notes.append(warning if is_covered else f"{warning} The nearest page is {_full_name(own[0][0])}.")
+        if not is_covered:
+            best = own[0][0]
+            page = address(best.metadata.file_path, best.collection, best.version)
+            warning += f" The nearest page is {page} ({full_heading(best.title, best.metadata.heading_path)})."
+        notes.append(warning)
     ranked = (
         RankedHit(hit, span, _score_parts(result), result.ranked.evidence, result.ranked.row, result.number)
         for result, (hit, span) in zip(shown, own, strict=True)
@@ -566,12 +570,6 @@ def _further_sections(shown: Sequence[Result], likely: Sequence[Result]) -> list
             left[result.page] -= 1
             further.append(result)
     return further
-
-
-def _full_name(hit: Hit) -> str:
-    """The page and section of a hit, for people."""
-    page = address(hit.metadata.file_path, hit.collection, hit.version)
-    return f"{page} ({full_heading(hit.title, hit.metadata.heading_path)})"
 
 
 def _score_parts(result: Result) -> ScoreParts:

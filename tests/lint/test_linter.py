@@ -618,6 +618,12 @@ def test_wiki_links_where_they_are_links(tmp_path: Path) -> None:
     assert messages(report) == ["a.md:1 Broken link 'gone': no page is named 'gone'."]
 
 
+@pytest.mark.parametrize(("named", "broken"), [(6, ["a.md:1 Broken link 'gone': no page is named 'gone'."]), (1, [])])
+def test_double_brackets_are_links_if_most_of_them_name_a_page(tmp_path: Path, named: int, broken: list[str]) -> None:
+    text = "[[gone]] " + "[[b]] " * named + "[[1]] " * (named == 1) * 9
+    assert messages(linted(tmp_path, {"a.md": text, "b.md": ""}, "broken-link")) == broken
+
+
 def test_an_id_in_docsify_is_an_anchor(tmp_path: Path) -> None:
     text = "[a](#b) [c](#c)\n\n## A :id=b\n\nText.\n\n## C {docsify-ignore}\n\nText.\n"
     assert not linted(tmp_path, {"a.md": text}, "broken-anchor").findings

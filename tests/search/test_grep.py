@@ -57,16 +57,21 @@ def test_case_is_ignored_unless_it_is_asked_for(opened: Anvil) -> None:
 
 def test_a_page_in_several_versions_is_searched_in_the_newest_that_matches(tmp_path: Path) -> None:
     texts = {"v9.x": "--token", "v10.x": "--token", "v11.x": "--key"}
-    pages = {f"{version}/{name}.md": f"# {name}\n\n{text}\n" for version, text in texts.items() for name in "abc"}
-    docs = write(tmp_path / "docs", {**pages, "v9.x/old.md": "# Old\n\n--token\n", "z.md": "# Z\n\n--token\n"})
+    pages = {f"{version}/guide/{name}.md": f"# {name}\n\n{text}\n" for version, text in texts.items() for name in "abc"}
+    docs = write(tmp_path / "docs", {**pages, "v9.x/guide/old.md": "# Old\n\n--token\n", "z.md": "# Z\n\n--token\n"})
     with anvil.open(docs, provider="none") as opened:
         newest = opened.grep("--token")
-        assert places(newest) == [(f"v10.x/{name}.md", 3) for name in "abc"] + [("v9.x/old.md", 3), ("z.md", 3)]
+        assert places(newest) == [(f"v10.x/guide/{name}.md", 3) for name in "abc"] + [
+            ("v9.x/guide/old.md", 3),
+            ("z.md", 3),
+        ]
         assert (newest.total_matches, newest.total_pages) == (5, 5)
-        assert newest.notes == (
-            "Other versions of these pages are left out. For another version, give its folder as path, such as v9.x.",
-        )
-        assert places(opened.grep("--token", "v9.x/*")) == [(f"v9.x/{name}.md", 3) for name in ("a", "b", "c", "old")]
+        assert newest.notes is not None
+        assert newest.notes[0].endswith("give its path, such as v9.x.")
+        assert places(opened.grep("--token", "v9.x")) == [
+            (f"v9.x/guide/{name}.md", 3) for name in ("a", "b", "c", "old")
+        ]
+        assert opened.grep("--token", "") == newest  # as agents send it
         everywhere = opened.grep("--token", ".")
         assert (everywhere.total_matches, everywhere.notes) == (8, None)
 
