@@ -156,11 +156,12 @@ class MarkdownLinks:
             return target
         parts = urlsplit(target)
         fragment = f"#{parts.fragment}" if parts.fragment else ""
-        if html is not None:  # to the page's first Markdown file, if it has any
-            return relative(next(iter(self.layout.files.get(html, ())), html), folder) + fragment
+        query = f"?{parts.query}" if parts.query else ""
+        if html is not None:
+            files = self.layout.files.get(html)
+            return relative(files[0], folder) + fragment if files else relative(html, folder) + query + fragment
         if posixpath.dirname(base) == folder or parts.netloc or parts.scheme or parts.path.startswith("/"):
             return target
-        query = f"?{parts.query}" if parts.query else ""
         slash = "/" if parts.path.endswith("/") else ""
         return relative(path, folder) + slash + query + fragment
 

@@ -68,6 +68,7 @@ LINKS = MarkdownLinks(lay_out(PLACES), SiteLinks(PLACES, "https://x.test/docs/")
         ("/docs/clean", "../clean.md", "clean.md"),
         ("./", "index.md", "guide/index.md"),
         ("../a/b:c.html", "../a/b%3Ac.html", "a/b%3Ac.html"),  # which has no Markdown
+        ("../a/b:c.html?x=1#y", "../a/b%3Ac.html?x=1#y", "a/b%3Ac.html?x=1#y"),
         # no pages
         ("#part", "#part", "#part"),
         ("?x=1", "?x=1", "?x=1"),
