@@ -120,7 +120,7 @@ class TokenGuard:
         try:
             try:
                 claims = self._claims(token, may_fetch=False)  # not in a thread: all may wait for a slow provider
-            except KeysNeeded:
+            except FetchError:
                 claims = await asyncio.to_thread(self._claims, token)
         except InvalidToken as error:
             return Refusal(401, f"{error} Get another one.", settings.challenge("invalid_token"))
@@ -185,10 +185,6 @@ class InvalidToken(AnvilError):
     """A token is not accepted. The message says why, and does not contain the token."""
 
 
-class KeysNeeded(AnvilError):
-    """The keys of the provider must be fetched to check a token."""
-
-
 class IdentityProvider:
     """The keys of the provider with the identifier ``issuer``. Methods may be called from any thread."""
 
@@ -202,8 +198,8 @@ class IdentityProvider:
     def claims(self, token: str, audiences: tuple[str, ...], may_fetch: bool = True) -> Mapping[str, Any]:
         """The claims of a token that this provider signed for one of the ``audiences`` and that has not expired.
 
-        Raises :class:`InvalidToken` for another token, :class:`FetchError` if the keys cannot be fetched, and
-        :class:`KeysNeeded` if they must be and ``may_fetch`` is false.
+        Raises :class:`InvalidToken` for another token, and :class:`FetchError` if the keys must be fetched and cannot,
+        or ``may_fetch`` is false.
         """
         import jwt
 
@@ -242,7 +238,7 @@ class IdentityProvider:
         if key is not None and (is_fresh or self._lock.locked()):
             return key
         if not may_fetch:
-            raise KeysNeeded
+            raise FetchError("The keys of the identity provider must be fetched.")
         with self._lock:
             self._refresh(key_id)
         key = self._cached_key(key_id)

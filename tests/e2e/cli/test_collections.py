@@ -83,6 +83,7 @@ def test_build_and_check_take_all_folders(project: Path) -> None:
     write(project / "kitchen", {"bread.md": BREAD + "\nMore.\n"})
     checked = program("check", code=1).stdout
     assert "docs: docs/.anvil/index.db is fresh" in checked and "Run: anvil build --collection handbook" in checked
+    assert "0 removed. Run: anvil build --collection handbook\n" in said("status")
     assert program("check", "--collection", "docs").stdout.startswith("docs/.anvil/index.db is fresh")
     assert "1 changed" in said("build", "--collection", "handbook")
     assert [each["fresh"] for each in printed("check", "--json")["collections"]] == [True, True]
@@ -97,6 +98,14 @@ def test_the_command_for_a_tracked_index_names_its_collection(project: Path) -> 
     run(project, "add", "kitchen")
     stale = program("check", "--staged", "--tracked", code=1).stdout
     assert "Run: anvil build --staged --collection handbook && git add kitchen/.anvil/index.db\n" in stale
+
+
+def test_the_command_for_a_site_names_its_collection(project: Path) -> None:
+    config = CONFIG.replace('docs = "kitchen"', 'docs = "kitchen"\nsite.folder = "site"')
+    write(project, {"anvil.toml": config, "site/index.html": "<h1>A</h1><p>One.</p>"})
+    said("build")
+    write(project, {"site/index.html": "<h1>A</h1><p>Two.</p>"})
+    assert "run: anvil build --collection handbook" in program("check", code=1).stdout
 
 
 def test_a_collection_whose_folder_is_missing_keeps_no_other_from_its_work(project: Path) -> None:

@@ -388,7 +388,7 @@ def test_the_index_that_a_hook_names_or_git_tracks_is_protected(plain: Path) -> 
     """As after the first example of the guide on hooks: the configured place holds nothing."""
     program("build", "--provider", "none", cwd=plain)  # and with it a .gitignore in its folder
     assert " yet. Git ignores it: run " in program("git", "install", cwd=plain).stderr
-    program("git", "uninstall", cwd=plain)
+    assert not program("git", "uninstall", cwd=plain).stderr
     hooks = "repos: [{repo: https://example.org/anvil, rev: v1, hooks: [{id: anvil-build, args: [--index, %s]}]}]\n"
     (plain / ".pre-commit-config.yaml").write_text(hooks % "docs.anvil.db")
     assert "/docs.anvil.db -text" in program("git", "install", cwd=plain).stdout
