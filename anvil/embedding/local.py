@@ -57,7 +57,9 @@ class LocalProvider:
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings
-        self._threads = settings.threads or usable_cpus()
+        # In a container, a process may use fewer CPUs than the machine has.
+        usable_cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._threads = settings.threads or usable_cpus
         self._lock = threading.RLock()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -303,13 +305,6 @@ def runtime() -> Any:
     if QUIET.items() <= os.environ.items():
         onnxruntime.disable_telemetry_events()  # Windows ignores the environment variable
     return onnxruntime
-
-
-def usable_cpus() -> int:
-    """The number of CPUs that this process may use. In a container it can be lower than that of the machine."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _unit(vector: Vector) -> Vector:
