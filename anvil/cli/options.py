@@ -68,13 +68,15 @@ def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
 def option_words(request: Any, *names: str, **more: str | None) -> list[str]:
     """The options with these ``names`` of ``request``, and those in ``more``, as words of a command line. Options that
     were not given are left out."""
-    values = _option_values(request, *names) | more
+    values = option_values(request, *names) | more
     return [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]
 
 
-def _option_values(request: Any, *names: str) -> dict[str, str]:
-    """Name -> value of the given options. Commands are printed with them, so an address gets no password."""
-    values: dict[str, str] = {name: value for name in names if (value := getattr(request, name)) is not None}
+def option_values(request: Any, *names: str) -> dict[str, str]:
+    """Name -> value of the given options. Commands are printed with them, so an address gets no password, and one of an
+    unknown kind is left out."""
+    given = ((name, getattr(request, name)) for name in names)
+    values = {name: value for name, value in given if value is not None and not index_url.is_unknown(value)}
     if "://" in values.get("index", ""):
         values["index"] = index_url.spelled_without_secrets(values["index"])
     return values
@@ -82,7 +84,7 @@ def _option_values(request: Any, *names: str) -> dict[str, str]:
 
 def repeat_in_messages(request: OpenRequest) -> None:
     """Give the commands in messages the options of this call that name its documents and its index."""
-    output.project_options |= _option_values(request, "docs", "index", "config", "provider", "site")
+    output.project_options |= option_values(request, "docs", "index", "config", "provider", "site")
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:

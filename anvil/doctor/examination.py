@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil import project_indexes
+from anvil.cli.options import option_values
 from anvil.cli.output import relative
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
@@ -42,7 +43,8 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class ExaminedProject:
-    """A project. ``given``: option -> value, of the options that named it. Printed commands repeat them."""
+    """A project. ``given``: option -> value, of the options that named it, without secrets. Printed commands repeat
+    them."""
 
     config: Config
     base: Path
@@ -93,13 +95,12 @@ class ExaminedProject:
         return WorkingTree(self.folder, self.config.source)
 
     def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
-        """The command of this ``anvil`` with ``words`` and the given ``options``. Secrets in addresses are masked."""
-        chosen = [option for option in options if option in self.given]
-        option_words = [word for option in chosen for word in (option, _without_secret(self.given[option]))]
+        """The command of this ``anvil`` with ``words`` and the given ``options``."""
+        option_words = [word for name in options if name in self.given for word in (f"--{name}", self.given[name])]
         return installation.line([*installation.own_command(), *words, *option_words])
 
     def build(self, *words: str) -> str:
-        return self.anvil("build", *words, options=("--docs", "--index", "--config", "--provider"))
+        return self.anvil("build", *words, options=("docs", "index", "config", "provider"))
 
     def at(self, folder: Path, command: str) -> str:
         """A command that runs in ``folder``, for the working folder."""
@@ -110,27 +111,18 @@ Examination = Callable[[ExaminedProject], Iterator[Finding]]
 """An examination of the project. The dict ``EXAMINATIONS`` of its module has it under the subject of its findings."""
 
 
-def _without_secret(value: str) -> str:
-    return index_url.spelled_without_secrets(value) if "://" in value and index_url.is_remote(value) else value
-
-
 def examined_project(request: OpenRequest) -> ExaminedProject:
     """The project that a request names, as :func:`anvil.open` finds it. If its configuration cannot be read, the reason
     is :attr:`ExaminedProject.problem`."""
-    docs, index, config, provider = request.docs, request.index, request.config, request.provider
-    options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
-    # an index at an unknown address is left out: it may hold a password
-    given = {
-        option: value for option, value in options.items() if value is not None and not index_url.is_unknown(value)
-    }
+    given = option_values(request, "docs", "index", "config", "provider")
+    places = {"docs": request.docs, "index": request.index, "embedding.provider": request.provider}
     try:
-        loaded, base = load_config(config, {"docs": docs, "index": index, "embedding.provider": provider})
+        loaded, base = load_config(request.config, places)
         others: tuple[str, ...] = ()
-        if loaded.collections and index is None:
-            loaded, others = _of_collection(loaded, base, is_named=docs is not None)
+        if loaded.collections and request.index is None:
+            loaded, others = _of_collection(loaded, base, is_named=request.docs is not None)
     except ConfigError as error:
-        places = {"docs": docs, "index": given.get("--index"), "embedding.provider": provider}
-        defaults = configured(Config(), places)
+        defaults = configured(Config(), {**places, "index": given.get("index")})
         return ExaminedProject(defaults, Path.cwd(), str(error), given)
     return ExaminedProject(loaded, base, given=given, other_folders=others)
 

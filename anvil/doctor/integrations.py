@@ -46,7 +46,7 @@ def clients(project: ExaminedProject) -> Iterator[Finding]:
 
 def _init(project: ExaminedProject, name: str, *more: str) -> str:
     """The command that sets up a client."""
-    options = () if (project.base / CONFIG_NAME).is_file() else ("--docs",)
+    options = () if (project.base / CONFIG_NAME).is_file() else ("docs",)
     return project.at(project.base, project.anvil("init", "--client", name, *more, options=options))
 
 

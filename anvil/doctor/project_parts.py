@@ -43,7 +43,7 @@ def configuration(project: ExaminedProject) -> Iterator[Finding]:
     if project.problem is not None:
         yield Finding("wrong", f"{project.problem} The other checks use the defaults.")
         return
-    given = project.given.get("--config")
+    given = project.given.get("config")
     file = Path(given) if given else nearest_config(Path.cwd())
     if file is None:
         yield Finding("ok", "There is no configuration file: the defaults are used.")
@@ -137,7 +137,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     """The context of the repository around the working folder, if a file configures it or it was ingested."""
     if project.problem is not None:  # the examination "configuration" reports it
         return
-    config_path = project.given.get("--config")
+    config_path = project.given.get("config")
     config, root, notes = load_context(None, config_path)
     from anvil.context.ingestion import Records, missing_directories
 
@@ -158,7 +158,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("ok", f"{subject} is valid.")
 
 
-INDEX_OPTIONS = ("--docs", "--index", "--config")
+INDEX_OPTIONS = ("docs", "index", "config")
 """The options that name an index. Printed commands repeat them."""
 
 
@@ -316,7 +316,7 @@ def library(project: ExaminedProject) -> Iterator[Finding]:
         return
     models = f"{meta['embedding_model']}, the configured model is {wanted['embedding_model']}"
     text += f" Its vectors are of {models}: search uses keywords only."
-    yield Finding("note", text, project.anvil("ingest", "--reembed", options=("--config", "--provider")))
+    yield Finding("note", text, project.anvil("ingest", "--reembed", options=("config", "provider")))
 
 
 def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None]) -> dict[str, str]:
