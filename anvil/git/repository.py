@@ -140,14 +140,14 @@ class Repository:
         return self._first_commit(f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}")
 
     def default_branch(self) -> str | None:
-        """The commit of a remote's default branch at the last fetch (40 hex digits); None if unknown. The remote is the
-        one that the current branch follows, ``origin``, or the only one."""
+        """The commit of a remote's default branch at the last fetch (40 hex digits); None if unknown. The remote is
+        ``origin``, else the one that the current branch follows, which may be an old fork, else the only one."""
         with failures("The remotes cannot be read"):
             remotes = list(self._git.remotes.names())
             branch = None if self._git.head_is_unborn else self._git.head.shorthand
             followed = f"branch.{branch}.remote"
             names = [self._git.config[followed]] if branch and followed in self._git.config else []
-        names += ["origin", *(remotes if len(remotes) == 1 else ())]
+        names = ["origin", *names, *(remotes if len(remotes) == 1 else ())]
         branches = ("HEAD", "main", "master")
         return self._first_commit(*(f"refs/remotes/{remote}/{branch}" for remote in names for branch in branches))
 

@@ -197,6 +197,8 @@ def test_default_branch_as_last_fetched(root: Path, tmp_path: Path) -> None:
     run(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
     assert found(clone).default_branch() == found(clone).head()
     run(clone, "config", "branch.main.remote", "upstream")
+    assert found(clone).default_branch() == found(clone).head()  # that of origin: a branch may follow an old fork
+    run(clone, "update-ref", "-d", "refs/remotes/origin/main")
     assert found(clone).default_branch() == first
 
 
